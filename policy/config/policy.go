@@ -1,0 +1,323 @@
+package config
+
+import (
+	"net"
+	"strconv"
+	"time"
+)
+
+// Policy is a compiled policy file: checked, defaults filled in, references
+// resolved. It is immutable once Load has returned it and safe for concurrent
+// use; an exchange keeps the one it began with.
+type Policy struct {
+	// Hash is the first 12 hex digits of the file's SHA-256.
+	Hash string
+	// RenderHash changes when something changed that the rendered Envoy config
+	// depends on; equal hashes mean that no new render is needed.
+	RenderHash string
+
+	Limits  Limits
+	Targets []*Target // in the file's order
+	Routes  []*Route  // in the file's order: the first that matches wins
+	Breaker Breaker
+	// ClientHeader names the header that says who the client is; "" is off.
+	ClientHeader string
+	// Direct is the target of `on_service_down: {direct: …}`; nil is reject.
+	Direct *Target
+	Trail  Trail
+}
+
+// Limits bound what the service takes; sizes in bytes.
+type Limits struct {
+	Body     int64
+	Memory   int64
+	Hold     int64
+	BodyTime time.Duration
+}
+
+// Breaker is how failures eject; see "Health" in the policy reference.
+type Breaker struct {
+	Failures   int
+	Window     time.Duration
+	MaxWindow  time.Duration
+	LongWindow time.Duration // doubles to MaxLongWindow
+}
+
+// MaxLongWindow is where a doubled long window ends (contract, `breaker`).
+const MaxLongWindow = 10 * time.Minute
+
+// Trail says where records go. Recent is how many stay in memory.
+type Trail struct {
+	Recent int
+	File   string // "" is off
+}
+
+// The platforms that this build speaks to.
+const (
+	PlatformAnthropic   = "anthropic"
+	PlatformClaudeOnAWS = "claude-on-aws"
+	PlatformFoundry     = "foundry"
+)
+
+// Target is one configured way to reach models. Its address is stable for the
+// life of a Policy: compare targets by pointer, name them by Name.
+type Target struct {
+	Name     string
+	Platform string
+	Endpoint Endpoint
+	// PathPrefix comes before the client's path, e.g. "/anthropic".
+	PathPrefix     string
+	CAFile         string // "" is the system's bundle
+	ConnectTimeout time.Duration
+
+	Region    string
+	Workspace string
+	Resource  string
+
+	Keys           []Key
+	ForwardHeaders []string // lower case, in the file's order
+	Models         []ModelRule
+	Limits         TargetLimits
+	Labels         map[string]string
+	Degraded       bool
+	MaxConcurrency int // 0 is no limit
+
+	// builtin resolves a model that Models does not name.
+	builtin func(model string) (string, bool)
+}
+
+// Endpoint is where a target listens.
+type Endpoint struct {
+	Host string
+	Port int
+	TLS  bool
+}
+
+// Authority is the host header: the port only when it is not the scheme's own.
+func (e Endpoint) Authority() string {
+	if (e.TLS && e.Port == 443) || (!e.TLS && e.Port == 80) {
+		if ip := net.ParseIP(e.Host); ip != nil && ip.To4() == nil {
+			return "[" + e.Host + "]"
+		}
+		return e.Host
+	}
+	return net.JoinHostPort(e.Host, strconv.Itoa(e.Port))
+}
+
+// TargetLimits are checked while planning; 0 is not checked.
+type TargetLimits struct {
+	Body        int64
+	Image       int64
+	InputTokens int64
+}
+
+// KeySource says where a key's value is.
+type KeySource uint8
+
+// The key sources. A passthrough key is the client's own credential.
+const (
+	KeyEnv KeySource = iota
+	KeyFile
+	KeyPassthrough
+)
+
+// Key is the place of one credential, never its value.
+type Key struct {
+	Source KeySource
+	Name   string // variable name or path; "" for passthrough
+}
+
+// Place is how trail, logs and metrics name the key.
+func (k Key) Place() string {
+	switch k.Source {
+	case KeyFile:
+		return "file:" + k.Name
+	case KeyPassthrough:
+		return "passthrough"
+	}
+	return "env:" + k.Name
+}
+
+// Passthrough reports whether the target sends the client's own credential.
+func (t *Target) Passthrough() bool {
+	for _, k := range t.Keys {
+		if k.Source == KeyPassthrough {
+			return true
+		}
+	}
+	return false
+}
+
+// ModelRule maps a client's model, or a glob over it, to the platform's ID.
+type ModelRule struct {
+	Model string
+	ID    string
+}
+
+// ModelID is the ID that this target's platform knows the client's model by:
+// its own rules first (exact, then globs in the file's order), then the
+// built-in table. ok is false when the target has no ID for the model.
+func (t *Target) ModelID(model string) (id string, ok bool) {
+	for _, r := range t.Models {
+		if r.Model == model {
+			return r.ID, true
+		}
+	}
+	for _, r := range t.Models {
+		if Glob(r.Model, model) {
+			return r.ID, true
+		}
+	}
+	if t.builtin == nil {
+		return "", false
+	}
+	return t.builtin(model)
+}
+
+// Route says which requests use which chain under which rules.
+type Route struct {
+	Name    string
+	Models  []string // globs over the whole model name
+	Headers []HeaderMatch
+	Chain   []*Entry
+	// Actions holds only what the file says; use Action.
+	Actions           map[Kind]Action
+	Authenticated     bool
+	SameTargetRetries int
+	MaxAttempts       int
+	Timeouts          Timeouts
+	Backoff           Backoff
+	RetryAfter        RetryAfter
+	ClientHeaders     ClientHeaders
+}
+
+// Action is what this route does about a failure at a target.
+func (r *Route) Action(k Kind, t *Target) Action {
+	if a, ok := r.Actions[k]; ok {
+		return a
+	}
+	return DefaultAction(k, t != nil && t.Passthrough())
+}
+
+// Entry is one place of a chain. Zero durations mean the route's.
+type Entry struct {
+	Target     *Target
+	Model      string // "" is the client's model
+	Attempt    time.Duration
+	FirstToken time.Duration
+}
+
+// HeaderMatch is one header rule of a route; Name is lower case.
+type HeaderMatch struct {
+	Name    string
+	Exact   string
+	Prefix  string
+	Present bool
+}
+
+// Timeouts of a route. Attempt and FirstToken are 0 for `auto`.
+type Timeouts struct {
+	Attempt    time.Duration
+	FirstToken time.Duration
+	Hold       time.Duration
+	// HoldWritten is false for the default: then the hold is never longer than
+	// the first-token timeout that applies.
+	HoldWritten bool
+	Idle        time.Duration
+	Total       time.Duration
+	// TotalWritten is true when the file says it: auto timeouts are then at most
+	// half of it.
+	TotalWritten bool
+}
+
+// Backoff is the range of same-target waits, full jitter.
+type Backoff struct{ Base, Max time.Duration }
+
+// RetryAfter is the cool-down of a key that answered 429.
+type RetryAfter struct{ Default, Max time.Duration }
+
+// ClientHeaders says how much the client is told.
+type ClientHeaders string
+
+// The client_headers values.
+const (
+	ClientHeadersFull  ClientHeaders = "full"
+	ClientHeadersBasic ClientHeaders = "basic"
+	ClientHeadersNone  ClientHeaders = "none"
+)
+
+// Route returns the first route that matches, or nil. header returns a request
+// header's value by its lower-case name.
+func (p *Policy) Route(model string, header func(name string) (string, bool)) *Route {
+	for _, r := range p.Routes {
+		if r.matches(model, header) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (r *Route) matches(model string, header func(string) (string, bool)) bool {
+	matched := false
+	for _, g := range r.Models {
+		if Glob(g, model) {
+			matched = true
+			break
+		}
+	}
+	if !matched {
+		return false
+	}
+	for _, h := range r.Headers {
+		v, ok := header(h.Name)
+		if !ok || !h.match(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func (h HeaderMatch) match(v string) bool {
+	switch {
+	case h.Present:
+		return true
+	case h.Prefix != "":
+		return len(v) >= len(h.Prefix) && v[:len(h.Prefix)] == h.Prefix
+	}
+	return v == h.Exact
+}
+
+// Target returns the named target, or nil.
+func (p *Policy) Target(name string) *Target {
+	for _, t := range p.Targets {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// Glob reports whether pattern matches the whole of s. `*` is any run of
+// characters, also none; `?` is one; everything else is itself.
+func Glob(pattern, s string) bool {
+	star, mark, p, i := -1, 0, 0, 0
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, i
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
+			p++
+			i++
+		case star >= 0:
+			mark++
+			p, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
