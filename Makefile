@@ -1,0 +1,76 @@
+# Works on a machine with Go, Python 3 with pip, and make. Nothing is installed
+# globally: tools and Envoy go to .cache/. `ENVOY=/path/to/envoy` replaces the
+# pinned Envoy in every target but test-matrix.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+ENVOY_VERSION  := 1.40.0
+ENVOY_VERSIONS := 1.37.0 1.38.3 1.39.3 1.40.0
+GOLANGCI       := v2.15.0
+
+PYTHON   ?= python3
+FUZZTIME ?= 20s
+SOAK     ?= 30m
+
+cache    := $(CURDIR)/.cache
+binary   := bin/crossdoor
+golangci := $(cache)/bin/golangci-lint-$(GOLANGCI)
+# Set before a command that starts Envoy; a failed download ends the recipe.
+with_envoy = envoy=$$($(PYTHON) test/fetch_envoy.py $(ENVOY_VERSION)); export ENVOY="$$envoy";
+
+.PHONY: help build test test-matrix lint generate check demo bench fuzz envoy soak
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+
+build: ## bin/crossdoor
+	go build -trimpath -o $(binary) ./cmd/crossdoor
+
+test: ## every test with the race detector, against a real Envoy
+	$(with_envoy) go test -race -timeout 20m ./...
+
+test-matrix: ## the behaviour suite on every supported Envoy
+	@failed=""; \
+	for version in $(ENVOY_VERSIONS); do \
+	  envoy=$$($(PYTHON) test/fetch_envoy.py --pinned $$version); \
+	  echo "== Envoy $$version"; \
+	  ENVOY="$$envoy" go test -race -count=1 -timeout 30m ./test/... || failed="$$failed $$version"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "failed on Envoy:$$failed" >&2; exit 1; fi
+
+lint: $(golangci) ## golangci-lint as .golangci.yml says
+	$(golangci) run
+
+$(golangci):
+	@mkdir -p $(dir $@)
+	GOFLAGS= GOBIN=$(cache)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
+	@mv $(cache)/bin/golangci-lint $@
+
+generate: ## what is derived from the code: schema, goldens, examples, reference
+	go generate ./...
+	$(with_envoy) go test ./envoy/... -run 'Golden' -update
+
+check: lint generate test ## lint, generate, test, and a clean tree after
+	@changed=$$(git status --porcelain); \
+	if [ -n "$$changed" ]; then echo "not committed, or not generated:" >&2; echo "$$changed" >&2; exit 1; fi
+
+demo: build ## the tour: failover on a real Envoy with fake platforms, under a minute
+	$(with_envoy) $(binary) demo
+
+bench: build ## the ratios of docs/performance.md
+	$(with_envoy) go test ./test/... -run '^$$' -bench . -benchtime 1x -timeout 60m
+
+fuzz: ## every fuzz target for FUZZTIME each
+	@go list -f '{{.Dir}}' ./... | while read -r dir; do \
+	  { grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go 2>/dev/null || true; } | sed 's/^func //' | while read -r name; do \
+	    echo "== $$dir $$name"; \
+	    (cd "$$dir" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) .) < /dev/null; \
+	  done; \
+	done
+
+envoy: ## fetches the pinned Envoy of `make test` and prints its path
+	@$(PYTHON) test/fetch_envoy.py $(ENVOY_VERSION)
+
+soak: build ## load with faults for SOAK
+	$(with_envoy) CROSSDOOR_SOAK=$(SOAK) go test ./test/... -run '^TestSoak' -count=1 -timeout 0 -v
