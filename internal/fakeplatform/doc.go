@@ -1,0 +1,11 @@
+// Package fakeplatform imitates the platforms that the gateway sends requests
+// to: HTTP servers on the loopback address that record every request as it came
+// over the wire, refuse what the real platform refuses, and answer as scripted.
+//
+// HTTP/1.1 is served by hand, on the raw connection: the header list keeps its
+// order, an answer can be cut at any byte, reset, stalled or never ended. HTTP/2
+// (TLS only, by ALPN) is served by net/http; there the header list is sorted by
+// name, since the order is lost.
+//
+// The package knows nothing of testing: the demo uses it too.
+package fakeplatform
