@@ -1,0 +1,177 @@
+package rewrite
+
+import (
+	"fmt"
+
+	"github.com/crossdoor/crossdoor/rewrite/scan"
+)
+
+// MaxMembers is how many members the request object may have. The Messages API
+// knows about thirty; the bound keeps a hostile body from becoming a much larger
+// list of members.
+const MaxMembers = 1024
+
+// MaxModel is the longest model name, in characters after unescaping.
+const MaxModel = 256
+
+// Span is a range of bytes of the body, End exclusive.
+type Span = scan.Span
+
+// Member is one member of the request object.
+type Member struct {
+	Name  string // unescaped; a copy, it does not alias the body
+	Key   Span   // the name with its quotes
+	Value Span
+}
+
+// Facts is what planning and editing need to know about a request body. Offsets
+// are bytes into the inspected body.
+type Facts struct {
+	Model      string // unescaped, 1 to MaxModel printable ASCII characters
+	ModelSpan  Span   // the value with its quotes
+	Stream     bool
+	StreamSpan Span // empty when the member is absent
+	// MaxTokens is 0 when the member is absent or not an integer that fits: the
+	// platform judges it.
+	MaxTokens int64
+	Open      int      // just after the opening brace: added members go here
+	Members   []Member // top level, in the body's order, names unique
+	// LargestImage is the decoded size, in bytes, of the largest base64 image in
+	// the content of messages, tool results and documents included; 0 is none.
+	LargestImage int64
+}
+
+// Inspect reads a whole request body, once, and checks it: one JSON object
+// (RFC 8259) in UTF-8 without a byte order mark, nothing after it, nesting up to
+// 512, no name twice at the top level, also not by escapes; a model; stream a
+// boolean. The error is a *RequestError. Lone surrogate escapes are let through:
+// they are legal JSON, and the platform's to judge.
+func Inspect(body []byte) (Facts, error) {
+	if len(body) == 0 {
+		return Facts{}, invalid("The request body is empty: send one JSON object.")
+	}
+	if len(body) >= 3 && body[0] == 0xef && body[1] == 0xbb && body[2] == 0xbf {
+		return Facts{}, invalid("The request body begins with a byte order mark: send JSON in UTF-8 without one.")
+	}
+	in := inspection{facts: Facts{Members: make([]Member, 0, 16)}}
+	in.s.Reset(body)
+	if c := in.s.Peek(); c != '{' && c != 0 {
+		return Facts{}, invalid("The request body is not a JSON object.")
+	}
+	if in.s.Open('{') {
+		in.facts.Open = in.s.Pos()
+		for in.member(body) {
+		}
+	}
+	in.s.End()
+	if fault, at := in.s.Fault(); fault != scan.None {
+		return Facts{}, invalid(fmt.Sprintf("The request body is not valid JSON: %s at byte %d.", fault, at))
+	}
+	if in.refused == nil && in.facts.ModelSpan == (Span{}) {
+		in.refuse("model: Field required")
+	}
+	if in.refused != nil {
+		return Facts{}, in.refused
+	}
+	return in.facts, nil
+}
+
+// inspection is one run of Inspect.
+type inspection struct {
+	s     scan.Scanner
+	facts Facts
+	names names
+	// refused is the first rule broken by text that is valid JSON so far. A later
+	// fault in the JSON is reported in its place: it is what the client must mend
+	// first.
+	refused *RequestError
+}
+
+// member takes one member of the request object.
+func (in *inspection) member(body []byte) bool {
+	s := &in.s
+	key, more := s.Member()
+	if !more {
+		return false
+	}
+	name := intern(s.Text(key))
+	if len(in.facts.Members) == MaxMembers {
+		in.refuse(fmt.Sprintf("The request object has more than %d members.", MaxMembers))
+		_, ok := s.Value()
+		return ok
+	}
+	if !in.names.add(name, in.facts.Members) {
+		in.refuse("The request object has a member twice" + known(name) + ": names must be unique.")
+	}
+	start := s.Peek()
+	from := s.Pos()
+	ok := true
+	if name == "messages" {
+		in.facts.LargestImage = max(in.facts.LargestImage, messages(s))
+	} else {
+		_, ok = s.Value()
+	}
+	value := Span{Start: from, End: s.Pos()}
+	if fault, _ := s.Fault(); !ok || fault != scan.None {
+		return false
+	}
+	in.facts.Members = append(in.facts.Members, Member{Name: name, Key: key, Value: value})
+	in.note(name, value, start, body)
+	return true
+}
+
+// note keeps what the members that matter here say.
+func (in *inspection) note(name string, value Span, first byte, body []byte) {
+	switch name {
+	case "model":
+		in.facts.ModelSpan = value
+		if first != '"' {
+			in.refuse("model: Input should be a string")
+			return
+		}
+		text := in.s.Text(value)
+		if !printable(text) {
+			in.refuse("model: Input should be 1 to 256 printable ASCII characters")
+			return
+		}
+		in.facts.Model = string(text)
+	case "stream":
+		in.facts.StreamSpan = value
+		in.facts.Stream = first == 't'
+		if first != 't' && first != 'f' {
+			in.refuse("stream: Input should be a boolean")
+		}
+	case "max_tokens":
+		in.facts.MaxTokens = integer(body[value.Start:value.End])
+	}
+}
+
+func (in *inspection) refuse(message string) {
+	if in.refused == nil {
+		in.refused = invalid(message)
+	}
+}
+
+func printable(text []byte) bool {
+	for _, c := range text {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return len(text) > 0 && len(text) <= MaxModel
+}
+
+// integer is the value of a plain positive JSON integer, else 0.
+func integer(text []byte) int64 {
+	if len(text) > 18 { // what surely fits; a larger one is no budget of tokens
+		return 0
+	}
+	var n int64
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n
+}
