@@ -191,7 +191,7 @@ func benchmarkBody(content string, repeat int) []byte {
 }
 
 func BenchmarkInspect(b *testing.B) {
-	prose := `The quick brown fox jumps over the lazy dog, and then it does so once more.\nIt said: \"enough\". `
+	prose := `The quick brown fox jumps over the lazy dog, and then it does so once more, as foxes do.\nNobody had asked for it; the dog, for one, kept its eyes shut and said: \"enough\". So it was. `
 	tiny := []byte(`{"model":"m","x":[` + strings.Repeat(`{"a":1,"b":[true,null],"c":"d"},`, 30000) + `0]}`)
 	for _, c := range []struct {
 		name string

@@ -123,10 +123,12 @@ func (s *Scanner) String() (Span, bool) {
 		return Span{}, s.fail(FaultSyntax)
 	}
 	start := s.i
-	if !s.str() {
+	end := s.text(start + 1)
+	if end < 0 {
 		return Span{}, false
 	}
-	return Span{start, s.i}, true
+	s.i = end
+	return Span{start, end}, true
 }
 
 // Value takes the whole value that comes next, whatever it is, and returns its
@@ -201,16 +203,7 @@ func (s *Scanner) inObject() bool {
 	return s.objects[d/64]&(1<<(d%64)) != 0
 }
 
-func (s *Scanner) space() {
-	b, i := s.b, s.i
-	for i < len(b) && b[i] <= ' ' {
-		if c := b[i]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
-			break
-		}
-		i++
-	}
-	s.i = i
-}
+func (s *Scanner) space() { s.i = past(s.b, s.i) }
 
 func (s *Scanner) fail(f Fault) bool {
 	if s.fault == None {

@@ -18,8 +18,8 @@ func whole(b []byte) Fault {
 	return fault
 }
 
-// walk takes the same text member by member, as a caller who descends does.
-func walk(b []byte) Fault {
+// stepped takes the same text member by member, as a caller who descends does.
+func stepped(b []byte) Fault {
 	var s Scanner
 	s.Reset(b)
 	descend(&s)
@@ -81,7 +81,7 @@ var texts = []string{
 func check(t *testing.T, b []byte) {
 	t.Helper()
 	want := json.Valid(b) && !outOfText(b) && depth(b) <= MaxDepth
-	for name, fault := range map[string]Fault{"skipped": whole(b), "walked": walk(b)} {
+	for name, fault := range map[string]Fault{"skipped": whole(b), "stepped": stepped(b)} {
 		if (fault == None) != want {
 			t.Errorf("%s: fault %v, want valid=%v for %.80q", name, fault, want, b)
 		}
@@ -104,8 +104,8 @@ func TestEveryCutIsTold(t *testing.T) {
 		if fault := whole(text[:n]); fault == None {
 			t.Errorf("accepted when cut at %d", n)
 		}
-		if fault := walk(text[:n]); fault == None {
-			t.Errorf("accepted when cut at %d and walked", n)
+		if fault := stepped(text[:n]); fault == None {
+			t.Errorf("accepted when cut at %d and stepped through", n)
 		}
 	}
 	for _, n := range []int{1, 9, 13, 26, 30, 45} {

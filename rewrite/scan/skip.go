@@ -1,158 +1,195 @@
 package scan
 
+// The functions of this file are the hot loop: they work on a copy of the
+// position, which they take and return, and -1 is "a fault was noted". What is
+// common in compact JSON (no blanks, short names) takes the first branch
+// everywhere.
+
+// blank has the four characters that may stand between tokens.
+var blank = [256]bool{' ': true, '\n': true, '\t': true, '\r': true}
+
+// past is the first offset at or after i that holds no blank.
+func past(b []byte, i int) int {
+	for i < len(b) && blank[b[i]] {
+		i++
+	}
+	return i
+}
+
 // skip takes the value at s.i. It is a loop over tokens: nesting costs one bit
 // a level and no stack.
 func (s *Scanner) skip() bool {
-	base := s.depth
+	b, i, base := s.b, s.i, s.depth
 	for {
-		if !s.token() {
-			return false
+		if i >= len(b) {
+			return s.stop(i) >= 0
 		}
-		// A container that was just opened: its first member or element, or its end.
-		if s.fresh {
-			s.fresh = false
-			if done, ok := s.first(); !ok {
-				return false
-			} else if !done {
+		switch c := b[i]; c {
+		case '"':
+			i = s.text(i + 1)
+		case '{', '[':
+			var empty bool
+			if i, empty = s.enter(i, c); i >= 0 && !empty {
 				continue
 			}
-		}
-		more, ok := s.after(base)
-		if !ok || !more {
-			return ok
-		}
-	}
-}
-
-// token takes a scalar or opens a container.
-func (s *Scanner) token() bool {
-	if s.i == len(s.b) {
-		return s.fail(FaultEnd)
-	}
-	switch c := s.b[s.i]; c {
-	case '"':
-		return s.str()
-	case '{', '[':
-		return s.push(c)
-	case 't':
-		return s.literal("true")
-	case 'f':
-		return s.literal("false")
-	case 'n':
-		return s.literal("null")
-	}
-	return s.number()
-}
-
-// first is called in a container without members yet. done: it was empty and is
-// left; else the next value follows.
-func (s *Scanner) first() (done, ok bool) {
-	object := s.inObject()
-	closing := byte(']')
-	if object {
-		closing = '}'
-	}
-	switch c := s.Peek(); {
-	case c == 0:
-		return false, s.short()
-	case c == closing:
-		s.i++
-		s.depth--
-		return true, true
-	case !object:
-		return false, true
-	}
-	return false, s.next()
-}
-
-// next takes a name, its colon and the blanks before the value.
-func (s *Scanner) next() bool {
-	if _, ok := s.key(); !ok {
-		return false
-	}
-	s.space()
-	return true
-}
-
-// after is called behind a value: it closes what ends there and goes to the next
-// value. more is false when the value at depth base is whole.
-func (s *Scanner) after(base int) (more, ok bool) {
-	for s.depth > base {
-		c := s.Peek()
-		object := s.inObject()
-		switch {
-		case c == ',':
-			s.i++
-			if object {
-				return true, s.next()
-			}
-			s.space()
-			return true, true
-		case c == '}' && object, c == ']' && !object:
-			s.i++
-			s.depth--
-		case c == 0:
-			return false, s.short()
 		default:
-			return false, s.fail(FaultSyntax)
+			i = s.scalar(i, c)
+		}
+		if i < 0 {
+			return false
+		}
+		if s.depth > base {
+			if i = s.leave(i, base); i < 0 {
+				return false
+			}
+		}
+		if s.depth == base {
+			s.i = i
+			return true
 		}
 	}
-	return false, true
 }
 
-func (s *Scanner) literal(word string) bool {
-	rest := s.b[s.i:]
-	for j := 0; j < len(word); j++ {
-		if j == len(rest) {
-			s.i += j
-			return s.fail(FaultEnd)
+// enter opens a container and goes to its first value; an empty one is closed
+// again.
+func (s *Scanner) enter(i int, bracket byte) (next int, empty bool) {
+	s.i = i
+	if !s.push(bracket) {
+		return -1, false
+	}
+	s.fresh = false
+	b := s.b
+	i = past(b, i+1)
+	switch {
+	case i == len(b):
+		return s.stop(i), false
+	case b[i] == bracket+2: // in ASCII '}' is '{'+2 and ']' is '['+2
+		s.depth--
+		return i + 1, true
+	case bracket == '{':
+		return s.name(i), false
+	}
+	return i, false
+}
+
+// leave is called behind a value inside a container: it closes what ends there
+// and goes to the next value, or stops behind the one that brings the depth to
+// base.
+func (s *Scanner) leave(i, base int) int {
+	b := s.b
+	object := s.inObject()
+	for {
+		i = past(b, i)
+		if i == len(b) {
+			return s.stop(i)
 		}
-		if rest[j] != word[j] {
-			s.i += j
-			return s.fail(FaultSyntax)
+		switch c := b[i]; {
+		case c == ',':
+			i = past(b, i+1)
+			if object {
+				return s.name(i)
+			}
+			return i
+		case c == '}' && object, c == ']' && !object:
+			i++
+			s.depth--
+			if s.depth == base {
+				return i
+			}
+			object = s.inObject()
+		default:
+			return s.stop(i)
 		}
 	}
-	s.i += len(word)
-	return true
+}
+
+// name takes a member's name, its colon and the blanks before its value.
+func (s *Scanner) name(i int) int {
+	b := s.b
+	if i == len(b) || b[i] != '"' {
+		return s.stop(i)
+	}
+	if i = s.text(i + 1); i < 0 {
+		return -1
+	}
+	i = past(b, i)
+	if i == len(b) || b[i] != ':' {
+		return s.stop(i)
+	}
+	return past(b, i+1)
+}
+
+// stop notes that b[i], or the end of the text, is not what must come here.
+func (s *Scanner) stop(i int) int {
+	s.i = i
+	s.short()
+	return -1
+}
+
+// scalar takes a literal or a number.
+func (s *Scanner) scalar(i int, c byte) int {
+	rest := s.b[i:]
+	switch {
+	case c == 't' && len(rest) >= 4 && string(rest[:4]) == "true":
+		return i + 4
+	case c == 'f' && len(rest) >= 5 && string(rest[:5]) == "false":
+		return i + 5
+	case c == 'n' && len(rest) >= 4 && string(rest[:4]) == "null":
+		return i + 4
+	case c == 't':
+		return s.broken(i, "true")
+	case c == 'f':
+		return s.broken(i, "false")
+	case c == 'n':
+		return s.broken(i, "null")
+	}
+	return s.number(i)
+}
+
+// broken finds where a literal goes wrong.
+func (s *Scanner) broken(i int, word string) int {
+	j := 0
+	for j < len(word) && i+j < len(s.b) && s.b[i+j] == word[j] {
+		j++
+	}
+	return s.stop(i + j)
 }
 
 // number takes RFC 8259 section 6: no plus sign, no leading zero, digits on
 // both sides of the point.
-func (s *Scanner) number() bool {
+func (s *Scanner) number(i int) int {
 	b := s.b
-	if b[s.i] == '-' {
-		s.i++
+	if b[i] == '-' {
+		i++
 	}
-	if s.i < len(b) && b[s.i] == '0' {
-		s.i++
-	} else if !s.digits() {
-		return false
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if i = s.digits(i); i < 0 {
+		return -1
 	}
-	if s.i < len(b) && b[s.i] == '.' {
-		s.i++
-		if !s.digits() {
-			return false
+	if i < len(b) && b[i] == '.' {
+		if i = s.digits(i + 1); i < 0 {
+			return -1
 		}
 	}
-	if s.i < len(b) && b[s.i]|0x20 == 'e' {
-		s.i++
-		if s.i < len(b) && (b[s.i] == '+' || b[s.i] == '-') {
-			s.i++
+	if i < len(b) && b[i]|0x20 == 'e' {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
 		}
-		return s.digits()
+		return s.digits(i)
 	}
-	return true
+	return i
 }
 
 // digits takes one digit or more.
-func (s *Scanner) digits() bool {
-	b, i := s.b, s.i
+func (s *Scanner) digits(i int) int {
+	b, start := s.b, i
 	for i < len(b) && b[i]-'0' < 10 {
 		i++
 	}
-	if i == s.i {
-		return s.short()
+	if i == start {
+		return s.stop(i)
 	}
-	s.i = i
-	return true
+	return i
 }

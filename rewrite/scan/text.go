@@ -10,112 +10,150 @@ import (
 
 // Eight bytes at a time: in each lane the high bit says "special". A borrow
 // goes only upwards out of a lane that is special itself, so the lowest flagged
-// lane is always right; bytes over 0x7f are masked out and never borrow.
+// lane is always right; bytes over 0x7f never borrow.
 const (
 	lanes  = 0x0101010101010101
 	high   = 0x8080808080808080
-	quotes = '"' * lanes
 	slants = '\\' * lanes
-	blanks = ' ' * lanes
+	// x^2 swaps a quote (0x22) with a blank (0x20) and keeps what is below a blank
+	// there: then "less than 0x21" is "quote or control character".
+	two    = 2 * lanes
+	margin = 0x21 * lanes
 )
 
-// special flags quotes, backslashes and control characters.
-func special(x uint64) uint64 {
-	return (((x ^ quotes) - lanes) | ((x ^ slants) - lanes) | (x - blanks)) & ^x & high
-}
+// flags has the high bit of each lane that holds a quote, a backslash, a control
+// character, and of some lanes over 0x7f.
+func flags(x uint64) uint64 { return ((x ^ two) - margin) | ((x ^ slants) - lanes) }
 
-// plain is the offset, at or after i, of the first quote, backslash or control
-// character, len(b) if there is none. ascii is false when a byte over 0x7f
-// comes before it, or within the eight bytes that hold it: then the caller has
-// UTF-8 checked in full.
-func plain(b []byte, i int) (at int, ascii bool) {
-	var seen uint64
+// special flags quotes, backslashes and control characters, nothing else.
+func special(x uint64) uint64 { return flags(x) &^ x & high }
+
+// text takes the string whose text begins at i, just after the opening quote,
+// and returns the offset after the closing one, or -1.
+func (s *Scanner) text(i int) int {
+	b := s.b
 	if len(b)-i >= 8 {
 		// Names and short values end here.
 		x := binary.LittleEndian.Uint64(b[i:])
-		seen = x
-		if m := special(x); m != 0 {
-			return i + bits.TrailingZeros64(m)/8, seen&high == 0
+		if m := special(x); m != 0 && x&high == 0 {
+			if n := bits.TrailingZeros64(m) / 8; b[i+n] == '"' {
+				return i + n + 1
+			}
 		}
-		i += 8
 	}
+	return s.long(i)
+}
+
+// long is text without the short way: blocks of 32 bytes while there are such,
+// then the rest byte by byte.
+func (s *Scanner) long(start int) int {
+	b, i := s.b, start
+	var seen uint64 // all bytes or-ed: with a high bit there is more than ASCII
 	for len(b)-i >= 32 {
 		p := (*[32]byte)(b[i:])
 		x0, x1 := binary.LittleEndian.Uint64(p[0:8]), binary.LittleEndian.Uint64(p[8:16])
 		x2, x3 := binary.LittleEndian.Uint64(p[16:24]), binary.LittleEndian.Uint64(p[24:32])
-		if special(x0)|special(x1)|special(x2)|special(x3) != 0 {
-			break
+		f0, f1, f2, f3 := flags(x0), flags(x1), flags(x2), flags(x3)
+		if (f0|x0|f1|x1|f2|x2|f3|x3)&high == 0 {
+			i += 32
+			continue
 		}
 		seen |= x0 | x1 | x2 | x3
-		i += 32
-	}
-	for len(b)-i >= 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		seen |= x
-		if m := special(x); m != 0 {
-			return i + bits.TrailingZeros64(m)/8, seen&high == 0
+		met := gather(f0&^x0) | gather(f1&^x1)<<8 | gather(f2&^x2)<<16 | gather(f3&^x3)<<24
+		n := walk(p, met)
+		i += n
+		if n >= 32 {
+			continue
 		}
-		i += 8
+		if b[i] == '"' {
+			return s.close(start, i, seen)
+		}
+		if i = s.escape(i); i < 0 {
+			return -1
+		}
 	}
-	for ; i < len(b); i++ {
+	return s.rest(start, i, seen)
+}
+
+// gather makes one bit a lane of the high bits of m.
+func gather(m uint64) uint32 {
+	// The factor moves bit 8k of m>>7 to bit 56+k; no two products meet.
+	return uint32((m & high >> 7) * 0x0102040810204080 >> 56)
+}
+
+// walk goes through the special characters of a block, by their bits, past short
+// escapes. It returns the offset of the first that is something else, or 32.
+func walk(p *[32]byte, met uint32) int {
+	for met != 0 {
+		n := bits.TrailingZeros32(met)
+		if p[n] != '\\' || n == 31 || escapes[p[n+1]] == 0 {
+			return n
+		}
+		met &^= 3 << n
+	}
+	return 32
+}
+
+// rest is long for what is shorter than a block.
+func (s *Scanner) rest(start, i int, seen uint64) int {
+	b := s.b
+	for i < len(b) {
 		c := b[i]
-		if c == '"' || c == '\\' || c < ' ' {
-			break
+		switch {
+		case c == '"':
+			return s.close(start, i, seen)
+		case c == '\\' || c < ' ':
+			if i = s.escape(i); i < 0 {
+				return -1
+			}
+		default:
+			seen |= uint64(c)
+			i++
 		}
-		seen |= uint64(c)
 	}
-	return i, seen&high == 0
+	return s.stop(i)
 }
 
-// str takes the string whose opening quote is at s.i.
-func (s *Scanner) str() bool {
-	b, start := s.b, s.i+1
-	i, ascii := plain(b, start)
-	for i < len(b) && b[i] != '"' {
-		if b[i] != '\\' {
-			s.i = i
-			return s.fail(FaultSyntax)
-		}
-		n := escape(b[i:])
-		if n <= 0 {
-			s.i = i - n
-			return s.short()
-		}
-		var more bool
-		i, more = plain(b, i+n)
-		ascii = ascii && more
-	}
-	if i == len(b) {
-		s.i = i
-		return s.fail(FaultEnd)
-	}
-	if !ascii && !utf8.Valid(b[start:i]) {
+// close ends a string at its closing quote.
+func (s *Scanner) close(start, i int, seen uint64) int {
+	if seen&high != 0 && !utf8.Valid(s.b[start:i]) {
 		s.i = start
-		return s.fail(FaultUTF8)
-	}
-	s.i = i + 1
-	return true
-}
-
-// escape is the length of the escape at the beginning of b, which is its
-// backslash. Zero or less is a fault, at offset -n. A lone surrogate is legal
-// here, as in RFC 8259: what it means is for the platform to say.
-func escape(b []byte) int {
-	if len(b) < 2 {
+		s.fail(FaultUTF8)
 		return -1
 	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2
-	case 'u':
-		for j := 2; j < 6; j++ {
-			if j == len(b) || unhex(b[j]) < 0 {
-				return -j
-			}
-		}
-		return 6
+	return i + 1
+}
+
+// escape takes the escape at i and returns the offset after it, or -1, as for a
+// control character.
+func (s *Scanner) escape(i int) int {
+	b := s.b
+	if b[i] != '\\' {
+		return s.stop(i)
 	}
-	return -1
+	if i+1 < len(b) && escapes[b[i+1]] != 0 {
+		return i + 2
+	}
+	n := unicode(b[i:])
+	if n <= 0 {
+		return s.stop(i - n)
+	}
+	return i + n
+}
+
+// unicode is the length of the escape \uXXXX at the beginning of b, which is its
+// backslash. Zero or less is a fault, at offset -n. A lone surrogate is legal
+// here, as in RFC 8259: what it means is for the platform to say.
+func unicode(b []byte) int {
+	if len(b) < 2 || b[1] != 'u' {
+		return -1
+	}
+	for j := 2; j < 6; j++ {
+		if j == len(b) || unhex(b[j]) < 0 {
+			return -j
+		}
+	}
+	return 6
 }
 
 func unhex(c byte) rune {
@@ -186,6 +224,8 @@ func unescape(raw []byte) []byte {
 	return out
 }
 
+// escapes has what the short escapes stand for, by the character after the
+// backslash.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 func hex4(b []byte) rune {
