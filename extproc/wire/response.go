@@ -26,8 +26,8 @@ type Response struct {
 	Remove []string      // headers to remove
 
 	// Body with Replace, in a headers answer, is the whole body from here on
-	// (CONTINUE_AND_REPLACE): Envoy drops content-length then, set what the next
-	// hop needs. In a body answer it replaces the chunk, or the whole body where
+	// (CONTINUE_AND_REPLACE). Envoy drops content-length then, also one that this
+	// answer sets: x-crossdoor-length carries it on. In a body answer it replaces the chunk, or the whole body where
 	// it is buffered. It is sent in place. Send takes over the reference.
 	Body    *Buffer
 	Replace bool

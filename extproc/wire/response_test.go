@@ -220,7 +220,7 @@ func FuzzResponse(f *testing.F) {
 		m := fuzzedResponse(kind, name, value, other, body, bits, status)
 		if _, err := bytesOf(m); err == nil {
 			compareResponse(t, m)
-		} else if !errors.Is(err, ErrResponse) || name != "" && other != "" && utf8.ValidString(name+value+other) && plausible(m) {
+		} else if !errors.Is(err, ErrResponse) || name != "" && other != "" && utf8.ValidString(name+" "+value+" "+other) && plausible(m) {
 			t.Errorf("refused: %v", err)
 		}
 		m.Reset()

@@ -55,7 +55,7 @@ func serve(t testing.TB, h Handler) (conn *grpc.ClientConn, stop func()) {
 	}
 }
 
-func open(t testing.TB, ctx context.Context, conn *grpc.ClientConn) extprocv3.ExternalProcessor_ProcessClient {
+func open(ctx context.Context, t testing.TB, conn *grpc.ClientConn) extprocv3.ExternalProcessor_ProcessClient {
 	t.Helper()
 	stream, err := extprocv3.NewExternalProcessorClient(conn).Process(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func echo(s Stream) error {
 
 func TestStreamEcho(t *testing.T) {
 	conn, stop := serve(t, echo)
-	stream := open(t, t.Context(), conn)
+	stream := open(t.Context(), t, conn)
 	answer := exchange(t, stream, sample())
 	if got := answer.GetDynamicMetadata().GetFields()["crossdoor"].GetStructValue().GetFields()["id"].GetStringValue(); got != "01J" {
 		t.Errorf("state id came back as %q", got)
@@ -221,7 +221,7 @@ func TestStreamRefusedAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			open(t, t.Context(), conn)
+			open(t.Context(), t, conn)
 			if err := <-sent; err == nil {
 				t.Error("no error")
 			}
@@ -265,7 +265,7 @@ func TestStreamBroken(t *testing.T) {
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			stream := open(t, ctx, conn)
+			stream := open(ctx, t, conn)
 			if err := stream.Send(sample()); err != nil {
 				t.Fatal(err)
 			}
