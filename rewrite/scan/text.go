@@ -170,6 +170,9 @@ func unhex(c byte) rune {
 // aliases the scanned bytes.
 func (s *Scanner) Raw(span Span) []byte { return s.b[span.Start+1 : span.End-1] }
 
+// Bytes is what is at span, as it is. It aliases the scanned bytes.
+func (s *Scanner) Bytes(span Span) []byte { return s.b[span.Start:span.End] }
+
 // Text is what the string at span (with its quotes, as String and Member return
 // it) says. It aliases the scanned bytes when the string has no escapes, else
 // it is a new slice. Lone surrogates stay distinct: each is encoded as its own
