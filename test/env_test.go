@@ -32,7 +32,7 @@ type lane struct {
 	name    string
 	targets []target // named LANE-a, LANE-b, ...
 	chain   string   // "" is all targets in order; `@` stands for `LANE-`
-	models  string   // "" is the lane's name
+	models  string   // "" is the lane's name; several with ", " between
 	route   []string // further members of the route, one a line
 	// refused says that platforms may refuse requests of this lane.
 	refused bool

@@ -15,9 +15,18 @@ func (l *laneRun) targetName(i int) string { return l.name + "-" + letter(i) }
 // model is what the lane's requests ask for.
 func (l *laneRun) model() string {
 	if l.models != "" {
-		return l.models
+		first, _, _ := strings.Cut(l.models, ", ")
+		return first
 	}
 	return l.name
+}
+
+// modelList is the route's list in YAML.
+func (l *laneRun) modelList() string {
+	if l.models == "" {
+		return fmt.Sprintf("[%q]", l.name)
+	}
+	return `["` + strings.ReplaceAll(l.models, ", ", `", "`) + `"]`
 }
 
 // workspace is what claude-on-aws targets of the lane are configured with.
@@ -157,7 +166,7 @@ func (l *laneRun) writeRoute(b *strings.Builder) {
 		}
 		chain = "[" + strings.Join(names, ", ") + "]"
 	}
-	fmt.Fprintf(b, "  - name: %s\n    models: [%q]\n    chain: %s\n", l.name, l.model(), strings.ReplaceAll(chain, "@", l.name+"-"))
+	fmt.Fprintf(b, "  - name: %s\n    models: %s\n    chain: %s\n", l.name, l.modelList(), strings.ReplaceAll(chain, "@", l.name+"-"))
 	for _, y := range l.route {
 		b.WriteString("    " + y + "\n")
 	}

@@ -1,0 +1,112 @@
+package test
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/crossdoor/crossdoor/internal/fakeplatform"
+)
+
+// entitlement is a failure that blames nothing, for cases that repeat it.
+var entitlement = fakeplatform.ErrorOf(429, "rate_limit_error", "Extra usage is required for long context requests.", "")
+
+// TestTwoReplicas: attempts and log entries land on a replica that did not plan.
+func TestTwoReplicas(t *testing.T) {
+	e := start(t, options{replicas: 2, concurrency: "2"}, lane{name: "json", targets: two()}, lane{name: "sse", targets: two()})
+	for _, name := range []string{"json", "sse"} {
+		l := e.lane(name)
+		l.fakes[0].Always(entitlement)
+		want := goodBody(name, name == "sse", 3000)
+		for range 30 {
+			if got := servedBy(l, call{stream: name == "sse", pad: 3000}); got != "200 "+name+"-b" {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		for _, r := range l.fakes[1].Requests() {
+			if r.BodySHA256 != hash(want) {
+				t.Errorf("%s: another body arrived (%d bytes)", name, r.BodySize)
+			}
+		}
+		eventually(t, 3*time.Second, "30 records of "+name, func() error {
+			if n := len(l.records()); n != 30 {
+				return fmt.Errorf("%d records", n)
+			}
+			return nil
+		})
+		for _, r := range l.records() {
+			if r.summary() != "a entitlement failover, b ok serve" || r.Outcome != "failed_over" {
+				t.Errorf("%s: record %s", name, r.line)
+			}
+		}
+		e.metric(30, "requests_total", "route", name, "outcome", "failed_over")
+		e.metric(30, "attempts_total", "target", name+"-a", "outcome", "entitlement")
+		e.metric(30, "attempts_total", "target", name+"-b", "outcome", "ok")
+	}
+	if n, err := e.sum("join_miss_total"); err != nil || n == 0 {
+		t.Errorf("no attempt landed on the other replica (%v, %v): the case shows nothing", n, err)
+	}
+	e.metric(0, "inflight")
+}
+
+// TestOneReplicaDead: no request fails.
+func TestOneReplicaDead(t *testing.T) {
+	e := start(t, options{replicas: 2}, lane{name: "dead", targets: two(), uncounted: true})
+	l := e.lane("dead")
+	l.fakes[0].Always(entitlement)
+	servedBy(l, call{})
+	e.services[1].proc.kill()
+	stat := fmt.Sprintf("crossdoor::127.0.0.1:%d::health_flags::/failed_active_hc", e.services[1].grpc)
+	eventually(t, 15*time.Second, "Envoy sees the dead replica", func() error {
+		text, err := get(fmt.Sprintf("http://127.0.0.1:%d/clusters", e.admin))
+		if err == nil && !bytes.Contains([]byte(text), []byte(stat)) {
+			err = errNotYet
+		}
+		return err
+	})
+	for i := range 200 {
+		if got := servedBy(l, call{}); got != "200 dead-b" {
+			t.Errorf("request %d: %s", i, got)
+		}
+	}
+}
+
+// TestReplicaDiesUnderLoad: every request is answered, in the client's schema.
+func TestReplicaDiesUnderLoad(t *testing.T) {
+	e := start(t, options{replicas: 2, concurrency: "2"}, lane{name: "load", targets: two(), uncounted: true})
+	l := e.lane("load")
+	l.fakes[0].Always(entitlement)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	for range 8 {
+		wg.Go(func() {
+			for range 40 {
+				a := l.send(call{})
+				mu.Lock()
+				statuses[a.status]++
+				mu.Unlock()
+				if a.status != 200 {
+					if _, _, err := messagesError(a); err != nil {
+						t.Errorf("%d: %v", a.status, err)
+					}
+				}
+			}
+		})
+	}
+	eventually(t, 20*time.Second, "load", func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if statuses[200] < 40 {
+			return fmt.Errorf("%v", statuses)
+		}
+		return nil
+	})
+	e.services[1].proc.kill()
+	wg.Wait()
+	if statuses[200]+statuses[429]+statuses[503] != 320 || statuses[200] < 280 {
+		t.Errorf("statuses %v", statuses)
+	}
+}

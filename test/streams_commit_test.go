@@ -1,0 +1,222 @@
+package test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/crossdoor/crossdoor/internal/fakeplatform"
+)
+
+// committed is a stream that fails after its first content: passed on to the
+// byte, counted, not tried again.
+func committed(name, kind string, a fakeplatform.Answer, route ...string) flow {
+	return flow{
+		lane: lane{name: name, route: route}, call: call{stream: true}, scripts: [][]fakeplatform.Answer{{a}},
+		status: 200, served: "a", outcome: "stream_failed", attempts: "a " + kind + " serve", body: a.Body(), ends: []string{"a " + kind},
+		cut: a.End != fakeplatform.EndClean,
+	}
+}
+
+func TestCommittedStreamsFail(t *testing.T) {
+	bad := fakeplatform.StreamError("overloaded_error", "Overloaded")
+	block := fakeplatform.BlockStart(0)
+	tool := fakeplatform.Event("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_1","name":"f","input":{}}}`)
+	st := fakeplatform.Stream
+	idle := "timeouts: {first_token: 1s, hold: 1s, idle: 1s}"
+	stall := committed("stall", "idle", st(startEvent, block, deltaEvent).Ending(fakeplatform.EndStall), idle)
+	second := committed("second-attempt", "stream_error", st(startEvent, block, deltaEvent, bad))
+	second.scripts = [][]fakeplatform.Answer{{fakeplatform.Error(529, "Overloaded")}, second.scripts[0]}
+	second.served, second.attempts, second.ends = "b", "a overloaded failover, b stream_error serve", []string{"b stream_error"}
+	json := flow{
+		lane: lane{name: "json-stalls", route: []string{"timeouts: {attempt: 1s, first_token: 1s, hold: 1s, idle: 1s}"}}, scripts: [][]fakeplatform.Answer{{fakeplatform.Message("m", "m", "half").Ending(fakeplatform.EndStall)}},
+		status: 200, served: "a", outcome: "stream_failed", attempts: "a idle serve", cut: true,
+	}
+	jsonCut := json
+	jsonCut.lane = lane{name: "json-cut"}
+	jsonCut.scripts = [][]fakeplatform.Answer{{fakeplatform.Message("m", "m", "half").Ending(fakeplatform.EndReset)}}
+	jsonCut.attempts = "a truncated serve"
+	runFlows(t, options{},
+		committed("text-delta", "stream_error", st(startEvent, block, deltaEvent, bad)),
+		committed("thinking-delta", "stream_error", st(startEvent, fakeplatform.Delta(0, "thinking_delta", "thinking", "hm"), bad)),
+		committed("json-delta", "stream_error", st(startEvent, tool, fakeplatform.Delta(0, "input_json_delta", "partial_json", "{"), bad)),
+		committed("crlf-error", "stream_error", st(startEvent, block, deltaEvent, fakeplatform.CRLF(bad))),
+		committed("split-error", "stream_error", fakeplatform.SplitEvery(3, startEvent, block, deltaEvent, bad)),
+		committed("reset", "truncated", st(startEvent, block, deltaEvent).Ending(fakeplatform.EndReset)),
+		committed("close", "truncated", st(startEvent, block, deltaEvent).Ending(fakeplatform.EndClose)),
+		committed("no-stop", "truncated", st(startEvent, block, deltaEvent, fakeplatform.BlockStop(0))),
+		stall, second, json, jsonCut,
+	)
+}
+
+// TestCommittedFailuresOpenTheBreaker: within a second of their end.
+func TestCommittedFailuresOpenTheBreaker(t *testing.T) {
+	e := start(t, options{}, lane{name: "opens", targets: two()})
+	shared := e.lane("opens")
+	bad := fakeplatform.Stream(startEvent, deltaEvent, fakeplatform.StreamError("api_error", "x"))
+	for i := range 5 {
+		shared.fakes[0].Script(bad)
+		if a := shared.send(call{stream: true}); !bytes.Equal(a.body, bad.Body()) {
+			t.Fatalf("stream %d: %q", i, a.body)
+		}
+		shared.nth(i + 1)
+	}
+	eventually(t, time.Second, "the breaker opens", func() error {
+		state, err := e.breaker("model", "opens-a")
+		if err == nil && state != 2 {
+			err = fmt.Errorf("state %v", state)
+		}
+		return err
+	})
+	if a := shared.send(call{stream: true}); a.header.Get("x-crossdoor-served-by") != "opens-b" {
+		t.Errorf("served by %q", a.header.Get("x-crossdoor-served-by"))
+	}
+}
+
+// TestManyEventsAreByteExact: 2,000 events for 50 clients after a failed first
+// attempt.
+func TestManyEventsAreByteExact(t *testing.T) {
+	const clients, events = 50, 2000
+	e := start(t, options{}, lane{name: "many", targets: two(), route: []string{"retry_after: {default: 1s, max: 1s}"}})
+	l := e.lane("many")
+	l.fakes[0].Always(fakeplatform.ErrorOf(429, "rate_limit_error", "Extra usage is required", ""))
+	want := fakeplatform.GoodStream("msg_many", "many", events)
+	l.fakes[1].Always(want)
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			a := l.send(call{stream: true, h2: i%2 == 1})
+			if a.status != 200 || a.err != nil || !bytes.Equal(a.body, want.Body()) {
+				t.Errorf("client %d: %d, %v, %d bytes, want %d", i, a.status, a.err, len(a.body), len(want.Body()))
+			}
+		})
+	}
+	wg.Wait()
+	e.metric(clients, "requests_total", "route", "many", "outcome", "failed_over")
+	e.metric(clients, "attempts_total", "target", "many-a", "outcome", "entitlement")
+	e.metric(clients, "stream_ends_total", "target", "many-b", "end", "ok")
+	e.metric(0, "inflight")
+}
+
+// TestThousandStreams are held, failed over and completed at once.
+func TestThousandStreams(t *testing.T) {
+	const streams = 1000
+	e := start(t, options{}, lane{name: "thousand", targets: two()})
+	l := e.lane("thousand")
+	l.fakes[0].Always(fakeplatform.ErrorOf(429, "rate_limit_error", "Extra usage is required", ""))
+	gate := make(chan struct{})
+	good := fakeplatform.Stream(append([][]byte{startEvent, ping}, wholeTail...)...)
+	good.Mid, good.MidPart = gate, 1
+	l.fakes[1].Always(good)
+	var wg sync.WaitGroup
+	for i := range streams {
+		wg.Go(func() {
+			a := l.send(call{stream: true, h2: true})
+			if a.status != 200 || a.err != nil || !bytes.Equal(a.body, good.Body()) {
+				t.Errorf("stream %d: %d, %v, %d bytes", i, a.status, a.err, len(a.body))
+			}
+		})
+	}
+	err := poll(30*time.Second, func() error {
+		if n, err := e.sum("held_streams"); err != nil || n != streams {
+			return fmt.Errorf("%v held (%v)", n, err)
+		}
+		return nil
+	})
+	close(gate)
+	wg.Wait()
+	if err != nil {
+		t.Errorf("not all streams were held at once: %v", err)
+	}
+	eventually(t, 10*time.Second, "all are counted", func() error {
+		return e.metricErr(streams, "requests_total", "route", "thousand", "outcome", "failed_over")
+	})
+	e.metric(0, "held_streams")
+	e.metric(0, "inflight")
+}
+
+// slowStream has bytes enough that no buffer on the way takes them all.
+func slowStream() fakeplatform.Answer {
+	delta := fakeplatform.TextDelta(0, strings.Repeat("s", 64<<10))
+	return fakeplatform.StreamOf(fakeplatform.Part{Data: startEvent}, fakeplatform.Part{Data: delta, Repeat: 2000})
+}
+
+// readerlessCall opens a stream and reads nothing after the headers.
+func readerlessCall(t *testing.T, l *laneRun) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", l.e.listen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tcp, ok := c.(*net.TCPConn); ok {
+		if err := tcp.SetReadBuffer(32 << 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body := goodBody(l.model(), true, 0)
+	l.sent.Add(1)
+	fmt.Fprintf(c, "POST /v1/messages HTTP/1.1\r\nhost: x\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
+	return c
+}
+
+func TestClientThatDoesNotReadBlamesNothing(t *testing.T) {
+	e := start(t, options{}, lane{name: "unread", targets: two(), route: []string{"timeouts: {first_token: 2s, hold: 2s, idle: 2s}"}})
+	l := e.lane("unread")
+	l.fakes[0].Script(slowStream())
+	c := readerlessCall(t, l)
+	defer c.Close()
+	eventually(t, 30*time.Second, "the stream is given up", func() error {
+		if n := len(l.records()); n != 1 {
+			return fmt.Errorf("%d records", n)
+		}
+		return nil
+	})
+	r := l.nth(1)
+	if len(r.Attempts) != 1 {
+		t.Fatalf("attempts %q", r.summary())
+	}
+	switch r.Attempts[0].Outcome {
+	case "idle", "truncated", "stream_error", "timeout", "connection":
+		t.Errorf("the target is blamed: %s", r.line)
+	}
+	for _, scope := range []string{"target", "model"} {
+		if state, err := e.breaker(scope, "unread-a"); err != nil || state > 0 {
+			t.Errorf("breaker %s: %v, %v", scope, state, err)
+		}
+	}
+}
+
+func TestSlowReaderDoesNotGrowMemory(t *testing.T) {
+	e := start(t, options{}, lane{name: "slow", targets: two(), uncounted: true})
+	l := e.lane("slow")
+	l.fakes[0].Always(slowStream())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	before := e.service().rss(t)
+	for range 5 {
+		resp, err := l.open(call{stream: true, ctx: ctx, client: ownClient()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if _, err := io.CopyN(io.Discard, resp.Body, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// All five are stopped by their readers now: nothing more may pile up.
+	if grown := e.service().rss(t) - before; grown > 96<<20 {
+		t.Errorf("the service grew by %d MiB", grown>>20)
+	}
+	e.metric(0, "held_bytes")
+	for _, r := range l.fakes[0].Requests() {
+		if r.Sent > 40<<20 {
+			t.Errorf("%d MiB were taken from a platform for a client that reads 1", r.Sent>>20)
+		}
+	}
+}
