@@ -1,0 +1,113 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// modelForm is the contract's rule for a model: 1 to 256 printable ASCII
+// characters.
+var modelForm = regexp.MustCompile(`^[ -~]{1,256}$`)
+
+const modelRule = "must be 1 to 256 printable ASCII characters"
+
+func isGlob(model string) bool { return strings.ContainsAny(model, "*?") }
+
+// models compiles a target's own table.
+func (c *compiler) models(path string, list []FileModel) []ModelRule {
+	var rules []ModelRule
+	for _, f := range list {
+		at := join(path, f.Model)
+		id := c.at(at, "id")
+		if !modelForm.MatchString(f.Model) {
+			c.failKey(at, "a model %s", modelRule)
+		}
+		if c.has(id) && c.ok(id) && !modelForm.MatchString(f.ID) {
+			c.fail(id, "an ID %s", modelRule)
+		}
+		rules = append(rules, ModelRule{Model: f.Model, ID: f.ID})
+	}
+	return rules
+}
+
+// at is the path of a member that has a short form: in the short form it is the
+// element itself.
+func (d *document) at(path, member string) string {
+	if d.isMapping[path] {
+		return join(path, member)
+	}
+	return path
+}
+
+// globs compiles a route's models.
+func (c *compiler) globs(path string, models []string) []string {
+	if c.has(path) && c.ok(path) && len(models) == 0 {
+		c.fail(path, `is empty: write globs such as "claude-*"`)
+	}
+	for i, m := range models {
+		at := index(path, i)
+		switch {
+		case !c.ok(at):
+		case !modelForm.MatchString(m):
+			c.fail(at, "a model %s", modelRule)
+		case slices.Contains(models[:i], m):
+			c.fail(at, "%s is there twice", show(m))
+		}
+	}
+	return models
+}
+
+// resolvable reports the models that a target of the chain has no ID for. A
+// glob leaves such a target out of the plan instead (contract, end of section 2).
+func (c *compiler) resolvable(path string, r *Route) {
+	for i, model := range r.Models {
+		at := index(join(path, "models"), i)
+		if isGlob(model) || !c.ok(at) {
+			continue
+		}
+		var without []string
+		for _, e := range r.Chain {
+			if e.Target == nil || e.Model != "" || !c.tableKnown(e.Target) {
+				continue
+			}
+			if _, ok := e.Target.ModelID(model); !ok && !slices.Contains(without, show(e.Target.Name)) {
+				without = append(without, show(e.Target.Name))
+			}
+		}
+		if len(without) > 0 {
+			c.fail(at, "no ID for %s on target %s: add it to the target's models%s", show(model), strings.Join(without, ", "), c.suggestModel(model))
+		}
+	}
+}
+
+// entryModel checks the model that an entry names in place of the client's.
+func (c *compiler) entryModel(path string, f FileEntry, t *Target) {
+	if !c.has(path) || !c.ok(path) {
+		return
+	}
+	switch {
+	case !modelForm.MatchString(f.Model):
+		c.fail(path, "a model %s", modelRule)
+	case isGlob(f.Model):
+		c.fail(path, "must be one model, not a glob")
+	case t != nil && c.tableKnown(t):
+		if _, ok := t.ModelID(f.Model); !ok {
+			c.fail(path, "no ID for %s on target %q: add it to the target's models%s", show(f.Model), t.Name, c.suggestModel(f.Model))
+		}
+	}
+}
+
+// tableKnown reports whether a missing ID is an error of its own: not when the
+// target's platform or table already is one.
+func (c *compiler) tableKnown(t *Target) bool {
+	path := join("targets", t.Name)
+	return c.ok(path, join(path, "platform")) && c.clean(join(path, "models"))
+}
+
+func (c *compiler) suggestModel(model string) string {
+	if c.catalog.Models == nil {
+		return ""
+	}
+	return suggest(model, c.catalog.Models())
+}

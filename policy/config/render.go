@@ -1,0 +1,41 @@
+package config
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// rendered is what the rendered Envoy config depends on: contract, the last
+// point of section 11.
+type rendered struct {
+	Targets []renderedTarget // by name: their order says nothing
+	Idle    []time.Duration  // each once, ascending
+	Body    int64
+	Direct  string
+}
+
+type renderedTarget struct {
+	Name     string
+	Endpoint Endpoint
+	Connect  time.Duration
+	CAFile   string
+}
+
+func renderHash(p *Policy) string {
+	r := rendered{Body: p.Limits.Body, Idle: p.IdleValues()}
+	for _, t := range p.Targets {
+		r.Targets = append(r.Targets, renderedTarget{t.Name, t.Endpoint, t.ConnectTimeout, t.CAFile})
+	}
+	slices.SortFunc(r.Targets, func(a, b renderedTarget) int { return cmp.Compare(a.Name, b.Name) })
+	if p.Direct != nil {
+		r.Direct = p.Direct.Name
+	}
+	// Marshalling strings and numbers cannot fail.
+	text, _ := json.Marshal(r)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:12]
+}
