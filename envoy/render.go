@@ -1,0 +1,122 @@
+package envoy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/policy/config"
+)
+
+// Files are rendered files by their path, with slashes, below the output
+// folder. The caller owns the bytes.
+type Files map[string][]byte
+
+// Paths are the files' paths, sorted.
+func (f Files) Paths() []string { return slices.Sorted(maps.Keys(f)) }
+
+// view is what templates see.
+type view struct {
+	Version, RenderHash string
+	Dynamic             bool
+	Dir                 string
+
+	Listen                       address
+	AdminPort                    int
+	MaxHeap, MaxConnections      int64
+	ConnectionBuffer, BodyBuffer int64
+	BodyTime                     string
+
+	PlanTimeout, AttemptTimeout, JudgeTimeout string
+	Idles                                     []string
+	LongestIdle                               string
+
+	ServiceDown, Overloaded, ServiceDetails string
+	ListenerReplies, DispatchReplies        []reply
+	Direct                                  *directView
+	DirectFilter                            string
+	Services                                servicesView
+	Targets                                 []targetView
+}
+
+// outputs says which template makes which file, and whether its routes are in
+// files of their own.
+var outputs = []struct {
+	path, template string
+	dynamic        bool
+}{
+	{"envoy.yaml", "envoy.yaml.tmpl", false},
+	{"dynamic/envoy.yaml", "dynamic.yaml.tmpl", true},
+	{"dynamic/lds.yaml", "lds.yaml.tmpl", true},
+	{"dynamic/cds.yaml", "cds.yaml.tmpl", true},
+	{"dynamic/rds.yaml", "rds.yaml.tmpl", true},
+	{"dynamic/rds-dispatch.yaml", "rds-dispatch.yaml.tmpl", true},
+}
+
+// Render writes the policy as Envoy config: envoy.yaml starts as it is;
+// dynamic/ is the same in files that Envoy follows, dynamic/envoy.yaml the one
+// to start. The same policy and options give the same bytes. Nothing secret is
+// in them. What it returns has passed Envoy's own validation rules; an error
+// about the options names the option and what it takes.
+func Render(p *config.Policy, o Options) (Files, error) {
+	v, err := newView(p, o.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	files := Files{}
+	for _, out := range outputs {
+		v.Dynamic = out.dynamic
+		text, err := execute(out.template, v)
+		if err != nil {
+			return nil, fmt.Errorf("render %s: %w", out.path, err)
+		}
+		if err := validate(out.path, text); err != nil {
+			return nil, fmt.Errorf("rendered %s is not valid: %w", out.path, err)
+		}
+		files[out.path] = text
+	}
+	return files, nil
+}
+
+func newView(p *config.Policy, o Options) (view, error) {
+	version, err := line(o.Version)
+	if err != nil {
+		return view{}, err
+	}
+	listen, err := o.listenAddress()
+	if err != nil {
+		return view{}, err
+	}
+	if err := checkPort(o.AdminPort); err != nil {
+		return view{}, fmt.Errorf("admin port: %w", err)
+	}
+	services, err := viewServices(o.Services)
+	if err != nil {
+		return view{}, err
+	}
+	bodyBuffer := 2 * p.Limits.Body
+	v := view{
+		Version: version, RenderHash: p.RenderHash, Dir: o.DynamicDir,
+		Listen: listen, AdminPort: o.AdminPort,
+		MaxHeap: maxHeap(p.Limits), MaxConnections: maxConnections,
+		ConnectionBuffer: min(1<<20, bodyBuffer), BodyBuffer: bodyBuffer, BodyTime: duration(p.Limits.BodyTime),
+		PlanTimeout: duration(messageSlack), AttemptTimeout: duration(attemptTimeout(p)), JudgeTimeout: duration(judgeTimeout(p)),
+		ServiceDown: errorBody("overloaded_error", textServiceDown), Overloaded: errorBody("overloaded_error", textOverloaded),
+		ServiceDetails:  names.DetailsPrefix,
+		ListenerReplies: listenerReplies(p.Limits), DispatchReplies: dispatchReplies(),
+		Direct: viewDirect(p.Direct), DirectFilter: names.FilterDirect,
+		Services: services,
+	}
+	var longest time.Duration
+	for _, d := range p.IdleValues() {
+		v.Idles = append(v.Idles, duration(d))
+		longest = max(longest, d)
+	}
+	v.LongestIdle = duration(longest)
+	for _, t := range p.Targets {
+		v.Targets = append(v.Targets, viewTarget(t, o.SystemCA))
+	}
+	return v, nil
+}
