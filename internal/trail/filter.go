@@ -19,8 +19,8 @@ type Filter struct {
 	// ID is the exchange's ID, or the request ID that a platform gave to the
 	// answer or to one of the attempts.
 	ID string
-	// FailedOver chooses exchanges that the client got from a later target:
-	// outcome failed_over, and those that moved on and then ended badly.
+	// FailedOver chooses exchanges whose answer came from a later place of the
+	// chain: outcome failed_over, and those that moved on and then ended badly.
 	FailedOver bool
 	// Limit keeps only the newest ones; 0 is all.
 	Limit int
@@ -54,7 +54,7 @@ func (r *Record) failedOver() bool {
 	case OutcomeFailedOver:
 		return true
 	case OutcomeStreamFailed, OutcomeClientGone, OutcomeStopped:
-		return r.ServedBy != "" && len(r.Attempts) > 0 && r.Attempts[0].Target != r.ServedBy
+		return r.ServedBy != "" && slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Decision == DecisionFailover })
 	}
 	return false
 }

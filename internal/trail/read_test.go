@@ -293,3 +293,30 @@ func TestPrintersWithoutRecords(t *testing.T) {
 		t.Errorf("unknown format: got %v", err)
 	}
 }
+
+func TestFailedOverByDecision(t *testing.T) {
+	moved := []Attempt{{N: 1, Target: "a", Decision: DecisionFailover}, {N: 2, Target: "a", Model: "small"}}
+	stayed := []Attempt{{N: 1, Target: "a", Decision: DecisionRetry}, {N: 2, Target: "a"}}
+	for _, tt := range []struct {
+		name     string
+		outcome  string
+		servedBy string
+		attempts []Attempt
+		want     bool
+	}{
+		{"served later", OutcomeFailedOver, "b", nil, true},
+		{"served", OutcomeServed, "a", stayed, false},
+		{"another model of the same target, broke", OutcomeStreamFailed, "a", moved, true},
+		{"tried again at the same, broke", OutcomeStreamFailed, "a", stayed, false},
+		{"the client left before an answer", OutcomeClientGone, "", moved, false},
+		{"stopped later", OutcomeStopped, "a", moved, true},
+		{"nobody served", OutcomeExhausted, "a", moved, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &Record{Outcome: tt.outcome, ServedBy: tt.servedBy, Attempts: tt.attempts}
+			if got := (Filter{FailedOver: true}).Match(r); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
