@@ -47,8 +47,8 @@ type Scanner struct {
 	at    int
 	fault Fault
 	fresh bool // just after Open: the next member or element has no comma before it
-	// objects has the bit depth-1 set when the container open there is an object.
-	objects [MaxDepth / 64]uint64
+	// open has the bracket of each level, from the outermost: for skip alone.
+	open [MaxDepth]byte
 }
 
 // Reset makes s read b from its beginning.
@@ -79,7 +79,7 @@ func (s *Scanner) Peek() byte {
 func (s *Scanner) Open(bracket byte) bool {
 	switch s.Peek() {
 	case bracket:
-		return s.push(bracket)
+		return s.push()
 	case 0:
 		return s.short()
 	}
@@ -182,25 +182,15 @@ func (s *Scanner) key() (Span, bool) {
 	return Span{}, s.fail(FaultSyntax)
 }
 
-func (s *Scanner) push(bracket byte) bool {
+// push enters a container. What it is need not be kept: Member and Element know.
+func (s *Scanner) push() bool {
 	if s.depth == MaxDepth {
 		return s.fail(FaultDepth)
-	}
-	word, bit := s.depth/64, uint64(1)<<(s.depth%64)
-	if bracket == '{' {
-		s.objects[word] |= bit
-	} else {
-		s.objects[word] &^= bit
 	}
 	s.depth++
 	s.i++
 	s.fresh = true
 	return true
-}
-
-func (s *Scanner) inObject() bool {
-	d := s.depth - 1
-	return s.objects[d/64]&(1<<(d%64)) != 0
 }
 
 func (s *Scanner) space() { s.i = past(s.b, s.i) }

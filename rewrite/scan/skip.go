@@ -16,107 +16,106 @@ func past(b []byte, i int) int {
 	return i
 }
 
-// skip takes the value at s.i. It is a loop over tokens: nesting costs one bit
-// a level and no stack.
+// skip takes the value at s.i. It is a loop over tokens: nesting costs one byte
+// a level and no recursion. Everything is in local variables: s.depth is the same
+// before and after, and a fault ends the scan whatever it was in between.
 func (s *Scanner) skip() bool {
-	b, i, base := s.b, s.i, s.depth
-	for {
-		if i >= len(b) {
-			return s.stop(i) >= 0
-		}
+	b, i, depth := s.b, s.i, s.depth
+	var open byte // the bracket that opened what is innermost
+value:
+	for i < len(b) {
 		switch c := b[i]; c {
 		case '"':
 			i = s.text(i + 1)
 		case '{', '[':
-			var empty bool
-			if i, empty = s.enter(i, c); i >= 0 && !empty {
+			if depth == MaxDepth {
+				s.i = i
+				return s.fail(FaultDepth)
+			}
+			if i++; i < len(b) && b[i] <= ' ' {
+				i = past(b, i)
+			}
+			if i < len(b) && b[i] == c+2 { // in ASCII '}' is '{'+2 and ']' is '['+2
+				i++
+				break
+			}
+			open = c
+			s.open[depth&(MaxDepth-1)] = c
+			depth++
+			if c == '[' {
 				continue
 			}
+			if i = s.name(i); i < 0 {
+				return false
+			}
+			continue
+		case '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			n := i + 1
+			for n < len(b) && b[n]-'0' < 10 {
+				n++
+			}
+			if n < len(b) && (b[n] == '.' || b[n]|0x20 == 'e') {
+				n = s.number(i)
+			}
+			i = n
+		case ' ', '\n', '\t', '\r':
+			i++
+			continue
 		default:
 			i = s.scalar(i, c)
 		}
 		if i < 0 {
 			return false
 		}
-		if s.depth > base {
-			if i = s.leave(i, base); i < 0 {
-				return false
+		// A value ended: so may what it is in.
+		for depth > s.depth {
+			if i == len(b) {
+				break value
+			}
+			switch c := b[i]; {
+			case c == ',':
+				i++
+				if open == '{' {
+					if i = s.name(i); i < 0 {
+						return false
+					}
+				}
+				continue value
+			case c == open+2:
+				i++
+				depth--
+				open = s.open[(depth-1)&(MaxDepth-1)] // means nothing at the outermost
+			case blank[c]:
+				i++
+			default:
+				return s.stop(i) >= 0
 			}
 		}
-		if s.depth == base {
-			s.i = i
-			return true
-		}
+		s.i = i
+		return true
 	}
+	return s.stop(i) >= 0
 }
 
-// enter opens a container and goes to its first value; an empty one is closed
-// again.
-func (s *Scanner) enter(i int, bracket byte) (next int, empty bool) {
-	s.i = i
-	if !s.push(bracket) {
-		return -1, false
-	}
-	s.fresh = false
-	b := s.b
-	i = past(b, i+1)
-	switch {
-	case i == len(b):
-		return s.stop(i), false
-	case b[i] == bracket+2: // in ASCII '}' is '{'+2 and ']' is '['+2
-		s.depth--
-		return i + 1, true
-	case bracket == '{':
-		return s.name(i), false
-	}
-	return i, false
-}
-
-// leave is called behind a value inside a container: it closes what ends there
-// and goes to the next value, or stops behind the one that brings the depth to
-// base.
-func (s *Scanner) leave(i, base int) int {
-	b := s.b
-	object := s.inObject()
-	for {
-		i = past(b, i)
-		if i == len(b) {
-			return s.stop(i)
-		}
-		switch c := b[i]; {
-		case c == ',':
-			i = past(b, i+1)
-			if object {
-				return s.name(i)
-			}
-			return i
-		case c == '}' && object, c == ']' && !object:
-			i++
-			s.depth--
-			if s.depth == base {
-				return i
-			}
-			object = s.inObject()
-		default:
-			return s.stop(i)
-		}
-	}
-}
-
-// name takes a member's name, its colon and the blanks before its value.
+// name takes a member's name, with blanks before it, and its colon.
 func (s *Scanner) name(i int) int {
 	b := s.b
-	if i == len(b) || b[i] != '"' {
+	if i < len(b) && b[i] <= ' ' {
+		i = past(b, i)
+	}
+	if i >= len(b) || b[i] != '"' {
 		return s.stop(i)
 	}
 	if i = s.text(i + 1); i < 0 {
 		return -1
 	}
-	i = past(b, i)
-	if i == len(b) || b[i] != ':' {
+	if i < len(b) && b[i] <= ' ' {
+		i = past(b, i)
+	}
+	if i >= len(b) || b[i] != ':' {
 		return s.stop(i)
 	}
-	return past(b, i+1)
+	return i + 1
 }
 
 // stop notes that b[i], or the end of the text, is not what must come here.
