@@ -99,6 +99,8 @@ func TestNoAnswerInTime(t *testing.T) {
 }
 
 // TestNobodyAnswers is the contract's section 7 for attempts without an answer.
+// `stopped` is an answer that went to the client; where there was none, the
+// outcome is `exhausted` also when the action was stop.
 func TestNobodyAnswers(t *testing.T) {
 	limited := fakeplatform.Error(429, "slow down", fakeplatform.Field{Name: "retry-after", Value: "33"})
 	dead := func() target { return target{url: refusing(t)} }
@@ -119,8 +121,8 @@ func TestNobodyAnswers(t *testing.T) {
 		flow{lane: lane{name: "broken-then-refused", targets: []target{{}, dead()}}, scripts: [][]fakeplatform.Answer{{fakeplatform.Error(500, "boom")}},
 			status: 529, kind: "overloaded_error", outcome: "exhausted", attempts: "a server_error failover, b connection *"},
 		flow{lane: lane{name: "connection-stop", targets: []target{dead(), {}}, route: []string{"actions: {connection: stop}"}},
-			status: 529, kind: "overloaded_error", outcome: "stopped", attempts: "a connection stop"},
+			status: 529, kind: "overloaded_error", outcome: "exhausted", attempts: "a connection stop"},
 		flow{lane: lane{name: "timeout-stop", route: append([]string{"actions: {timeout: stop}"}, quick...)}, scripts: [][]fakeplatform.Answer{{fakeplatform.Silence()}},
-			status: 504, kind: "timeout_error", outcome: "stopped", attempts: "a timeout stop"},
+			status: 504, kind: "timeout_error", outcome: "exhausted", attempts: "a timeout stop"},
 	)
 }

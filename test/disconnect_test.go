@@ -72,7 +72,6 @@ func TestClientLeaves(t *testing.T) {
 				l.fakes[i].Script(s...)
 			}
 			leave(t, l, c.call, c.target, c.reads)
-			shared.sent.Store(1)
 			checkGone(t, l, c.target)
 		})
 	}

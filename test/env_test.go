@@ -46,7 +46,7 @@ type laneRun struct {
 	e     *env
 	fakes []*fakeplatform.Server // nil where the target has an address of its own
 	keys  [][]string             // secret values by target
-	sent  atomic.Int64
+	sent  *atomic.Int64
 }
 
 // options of an environment; the zero value is fine.
@@ -58,7 +58,7 @@ type options struct {
 	environ     []string
 	replicas    int // services behind the one Envoy; 0 is 1
 	concurrency string
-	early       bool // do not wait for readiness
+	envoyFirst  bool // start Envoy only; the case starts the services
 }
 
 // env is one Envoy, its services, and the lanes' fake platforms.
@@ -110,13 +110,19 @@ func start(t testing.TB, o options, lanes ...lane) *env {
 		e.writeFile(filepath.Base(s.policyFile()), e.policyText(s.trail))
 	}
 	e.renderConfig()
+	if o.envoyFirst {
+		e.startEnvoy()
+		return e
+	}
+	// Either order works (TestEnvoyStartsFirst); this one is the quicker.
 	for _, s := range e.services {
 		s.start()
 	}
-	e.startEnvoy()
-	if !o.early {
-		e.waitReady()
+	for _, s := range e.services {
+		s.waitReady()
 	}
+	e.startEnvoy()
+	e.waitReady()
 	return e
 }
 

@@ -72,7 +72,6 @@ func TestExactCounts(t *testing.T) {
 					t.Fatalf("status %d", a.status)
 				}
 			}
-			shared.sent.Store(l.sent.Load())
 			var got procCounts
 			if err := poll(2*time.Second, func() error {
 				after, err := e.procCounts()

@@ -81,7 +81,6 @@ func (f flow) run(t *testing.T, shared *laneRun) {
 		f.prepare(l)
 	}
 	a := l.send(f.call)
-	shared.sent.Store(l.sent.Load())
 	if a.status == 0 {
 		return
 	}
@@ -98,9 +97,7 @@ func (f flow) run(t *testing.T, shared *laneRun) {
 func (l *laneRun) in(t testing.TB) *laneRun {
 	e := *l.e
 	e.t = t
-	out := &laneRun{lane: l.lane, e: &e, fakes: l.fakes, keys: l.keys}
-	out.sent.Store(l.sent.Load())
-	return out
+	return &laneRun{lane: l.lane, e: &e, fakes: l.fakes, keys: l.keys, sent: l.sent}
 }
 
 func (f flow) checkAnswer(t testing.TB, l *laneRun, a *answer, r record) {

@@ -199,7 +199,6 @@ func TestRouteHeadersAndClient(t *testing.T) {
 			shared := e.lane(c.want)
 			l := shared.in(t)
 			a := l.send(call{header: h})
-			shared.sent.Store(l.sent.Load())
 			r := l.byID(a.id())
 			if r.Route != c.want || r.Client != strings.Repeat("c", 128) {
 				t.Errorf("route %q, client of %d characters", r.Route, len(r.Client))

@@ -160,7 +160,6 @@ func TestRefusalIsNoOutage(t *testing.T) {
 			l := shared.in(t)
 			l.fakes[0].Script(c.answer)
 			a := l.send(call{stream: c.name == "sse"})
-			shared.sent.Store(l.sent.Load())
 			r := l.nth(1)
 			if a.status != 200 || string(a.body) != string(c.answer.Body()) || len(r.Attempts) != 1 {
 				t.Fatalf("got %d %.200s after %q", a.status, a.body, r.summary())

@@ -3,6 +3,7 @@ package test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/crossdoor/crossdoor/internal/fakeplatform"
 )
@@ -35,7 +36,7 @@ func (l *laneRun) workspace() string { return "wrkspc_" + strings.ReplaceAll(l.n
 // addLane starts the lane's fake platforms and makes its secrets.
 func (e *env) addLane(spec lane) {
 	e.t.Helper()
-	l := &laneRun{lane: spec, e: e}
+	l := &laneRun{lane: spec, e: e, sent: &atomic.Int64{}}
 	if e.lanes[l.name] != nil {
 		e.t.Fatalf("two lanes %q", l.name)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +34,37 @@ func (l *laneRun) later(c call) <-chan *answer {
 		out <- a
 	}()
 	return out
+}
+
+// TestEnvoyStartsFirst: both start in any order; a service that comes later is
+// used within seconds.
+func TestEnvoyStartsFirst(t *testing.T) {
+	e := start(t, options{envoyFirst: true}, lane{name: "first", targets: two(), uncounted: true})
+	l := e.lane("first")
+	eventually(t, 10*time.Second, "Envoy listens", func() error {
+		_, err := get(fmt.Sprintf("http://127.0.0.1:%d/ready", e.admin))
+		return err
+	})
+	// Its first look at the service has failed by now.
+	stat := fmt.Sprintf("crossdoor::127.0.0.1:%d::health_flags::/failed_active_hc", e.service().grpc)
+	eventually(t, 5*time.Second, "Envoy misses the service", func() error {
+		text, err := get(fmt.Sprintf("http://127.0.0.1:%d/clusters", e.admin))
+		if err == nil && !strings.Contains(text, stat) {
+			err = errNotYet
+		}
+		return err
+	})
+	if a := l.send(call{}); a.status != 503 {
+		t.Errorf("without a service: %d", a.status)
+	}
+	e.service().start()
+	e.service().waitReady()
+	eventually(t, 5*time.Second, "the service is used", func() error {
+		if got := servedBy(l, call{}); got != "200 first-a" {
+			return fmt.Errorf("%s", got)
+		}
+		return nil
+	})
 }
 
 // TestServiceDown: a clear answer at once, and everything again afterwards.

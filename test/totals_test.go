@@ -80,7 +80,6 @@ func TestTimersAreSharp(t *testing.T) {
 			}
 			l := shared.in(t)
 			a := l.send(call{stream: c.stream})
-			shared.sent.Store(l.sent.Load())
 			if a.headers < c.lo || a.headers > c.hi {
 				t.Errorf("%d came after %v, want %v to %v", a.status, a.headers, c.lo, c.hi)
 			}
