@@ -218,6 +218,9 @@ func (f flow) trailHeader(l *laneRun) []string {
 	}
 	for _, s := range splitSummary(strings.TrimSuffix(f.attempts, "*")) {
 		w := strings.Fields(s)
+		if len(w) < 2 {
+			continue // left open
+		}
 		if len(w) > 2 && w[2] == "serve" {
 			w[1] = "ok"
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -83,29 +84,27 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-var ports struct {
+// nextPort goes through ports that no outgoing connection is given (those begin
+// at 32768), from a place that differs between runs.
+var nextPort struct {
 	sync.Mutex
-	given map[int]bool
+	last int
 }
 
-// freePort gives each caller another port that nobody listened on just now.
+// freePort gives each caller another port that nobody listens on.
 func freePort(t testing.TB) int {
 	t.Helper()
-	ports.Lock()
-	defer ports.Unlock()
-	if ports.given == nil {
-		ports.given = map[int]bool{}
+	nextPort.Lock()
+	defer nextPort.Unlock()
+	if nextPort.last == 0 {
+		nextPort.last = 10000 + rand.IntN(20000)
 	}
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatalf("free port: %v", err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		_ = l.Close() // nothing was accepted
-		if !ports.given[port] {
-			ports.given[port] = true
-			return port
+	for range 500 {
+		nextPort.last = 10000 + (nextPort.last-10000+1)%22000
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", nextPort.last))
+		if err == nil {
+			_ = l.Close() // nothing was accepted
+			return nextPort.last
 		}
 	}
 	t.Fatal("no free port")
