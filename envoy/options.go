@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -159,10 +160,10 @@ func checkPort(port int) error {
 func splitHostPort(text string) (string, int, error) {
 	host, portText, err := net.SplitHostPort(text)
 	if err != nil {
-		return "", 0, fmt.Errorf("not an address with a port")
+		return "", 0, errors.New("not an address with a port")
 	}
 	if host == "" {
-		return "", 0, fmt.Errorf("no host before the port")
+		return "", 0, errors.New("no host before the port")
 	}
 	port, err := strconv.Atoi(portText)
 	if err != nil {

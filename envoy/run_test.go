@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,6 +39,7 @@ type renderable struct {
 
 // nowhere is a service that nobody listens as.
 func nowhere(t *testing.T) []envoy.Service {
+	t.Helper()
 	return []envoy.Service{{Host: "127.0.0.1", Port: freePort(t)}}
 }
 
@@ -97,6 +99,7 @@ func TestServiceDownRejects(t *testing.T) {
 }
 
 // What Envoy refuses itself is JSON, also when the service says nothing to it.
+// Malformed requests and headers beyond the limit it ends before any filter.
 func TestOwnRepliesAreJSON(t *testing.T) {
 	p := onePolicy()
 	p.Limits.Body, p.Limits.BodyTime = 1000, time.Second
@@ -108,11 +111,9 @@ func TestOwnRepliesAreJSON(t *testing.T) {
 		code     int
 		wantType string
 	}{
-		"no host":         {"POST /v1/messages HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}", 400, "invalid_request_error"},
-		"malformed":       {"POST /v1/messages HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n", 400, "invalid_request_error"},
-		"stalled upload":  {"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 20\r\n\r\n{", 408, "timeout_error"},
-		"too large":       {"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 9000\r\n\r\n" + strings.Repeat(" ", 9000), 413, "request_too_large"},
-		"headers too big": {"GET /v1/models HTTP/1.1\r\nhost: a\r\nx: " + strings.Repeat("x", 61000) + "\r\n\r\n", 431, "request_too_large"},
+		"no host":        {"POST /v1/messages HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}", 400, "invalid_request_error"},
+		"stalled upload": {"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 20\r\n\r\n{", 408, "timeout_error"},
+		"too large":      {"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 9000\r\n\r\n" + strings.Repeat(" ", 9000), 413, "request_too_large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response, body := raw(t, r, c.request)
@@ -241,9 +242,24 @@ func TestServiceDownGoesDirect(t *testing.T) {
 	wantReply(t, code, header, text, 503, "overloaded_error")
 }
 
+// A platform that cannot be reached, with nobody to judge it: JSON as well.
+func TestUnjudgedFailureIsJSON(t *testing.T) {
+	p := directPolicy()
+	p.Direct.Endpoint = config.Endpoint{Host: "127.0.0.1", Port: freePort(t)}
+	r := start(t, renderable{policy: p, services: nowhere(t)}, "envoy.yaml")
+	code, header, body, err := ask(t.Context(), http.MethodPost, r.url+"/v1/messages", strings.NewReader(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code != http.StatusServiceUnavailable || header.Get("content-type") != "application/json" || body != `{"type":"error","error":{"type":"overloaded_error","message":"The platform could not be reached."}}` {
+		t.Errorf("got %d %v %s", code, header, body)
+	}
+}
+
 // service is a scripted ext_proc peer.
 type service struct {
 	extprocv3.UnimplementedExternalProcessorServer
+
 	answer  func(*extprocv3.ProcessingRequest) *extprocv3.ProcessingResponse
 	address []envoy.Service
 	seen    chan string
@@ -273,8 +289,11 @@ func (s *service) Process(stream extprocv3.ExternalProcessor_ProcessServer) erro
 	}
 	for {
 		m, err := stream.Recv()
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 		reply := s.answer(m)
 		if reply == nil {

@@ -13,6 +13,8 @@ import os
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True  # the tree stays clean
+
 from fetch_envoy import CACHE, PINS, ROOT, FetchError, pinned
 
 MARKS = {"pass": "ok", "fail": "**fails**", "skip": "**skipped**"}
