@@ -321,3 +321,13 @@ func Glob(pattern, s string) bool {
 	}
 	return p == len(pattern)
 }
+
+// RouteNamed returns the named route, or nil.
+func (p *Policy) RouteNamed(name string) *Route {
+	for _, r := range p.Routes {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}

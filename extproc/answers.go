@@ -1,0 +1,152 @@
+package extproc
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/policy"
+	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite/platform"
+)
+
+// passedTurns is how many retries Envoy may make beyond the attempts: a turn
+// that is passed uses one up (envoy.md, rule 12). The service counts attempts.
+const passedTurns = 8
+
+// headerEdits are the headers to set and to remove, as an answer carries them.
+type headerEdits struct {
+	set    []field
+	remove []string
+}
+
+func (e *headerEdits) put(name, value string) {
+	if value == "" {
+		e.remove = append(e.remove, name)
+		return
+	}
+	e.set = append(e.set, field{Name: name, Value: value})
+}
+
+// attemptEdits is what makes the shared request headers those of attempt a:
+// every header that any target uses is set or removed (envoy.md, rule 3).
+// length is that of the body this attempt sends. x.mu is held.
+func (s *Server) attemptEdits(x *exchange, a *policy.Attempt, length int) headerEdits {
+	entry := x.run.Plan.Places[a.Place].Entry
+	t := entry.Target
+	spec, _ := platform.Get(t.Platform)
+	call := platform.Call{
+		Path:        x.client.path,
+		Authority:   t.Endpoint.Authority(),
+		Workspace:   t.Workspace,
+		Version:     x.client.value("anthropic-version"),
+		Beta:        x.client.all("anthropic-beta"),
+		UserProfile: x.client.value("anthropic-user-profile-id"),
+	}
+	if t.Keys[a.Key].Source == config.KeyPassthrough {
+		call.Passthrough = true
+		call.Credential = x.client.credential()
+	} else {
+		call.Key, _ = s.keys.Value(t.Keys[a.Key].Place())
+	}
+	edits := headerEdits{set: make([]field, 0, 24), remove: make([]string, 0, 16)}
+	for _, h := range spec.Headers(call) {
+		edits.put(h.Name, h.Value)
+	}
+	for _, name := range forwardedHeaders(x.policy) {
+		edits.put(name, forwardedValue(x, t, name))
+	}
+	edits.put(names.Target, names.TargetCluster(t.Name))
+	edits.put(names.Length, strconv.Itoa(length))
+	edits.put(names.TimeoutMS, strconv.FormatInt(max(1, x.run.Plan.Timeout(a.Place).Milliseconds()), 10))
+	edits.put(names.Idle, config.IdleHeader(x.run.Plan.Route.Idle(entry, x.run.Plan.Request.Stream)))
+	edits.put(names.Look, "")
+	return edits
+}
+
+func forwardedValue(x *exchange, t *config.Target, name string) string {
+	for _, f := range t.ForwardHeaders {
+		if f == name {
+			return x.client.value(name)
+		}
+	}
+	return ""
+}
+
+// clientHeaders is what the client is told about its exchange. x.mu is held.
+func clientHeaders(x *exchange) []field {
+	var degraded, level = "", config.ClientHeadersFull
+	var out []field
+	if x.run != nil {
+		level = x.run.Plan.Route.ClientHeaders
+	}
+	servedBy, model := x.server()
+	if servedBy != nil && servedBy.Degraded {
+		degraded = "model"
+	}
+	if degraded != "" {
+		out = append(out, field{Name: names.ClientDegraded, Value: degraded})
+	}
+	if level == config.ClientHeadersNone {
+		return out
+	}
+	out = append(out, field{Name: names.ClientRequestID, Value: x.id})
+	if servedBy != nil {
+		out = append(out, field{Name: names.ClientServedBy, Value: servedBy.Name})
+	}
+	out = append(out, field{Name: names.ClientAttempts, Value: strconv.Itoa(x.attempts())})
+	if level == config.ClientHeadersBasic || x.run == nil {
+		return out
+	}
+	if servedBy != nil {
+		out = append(out, field{Name: names.ClientModel, Value: model})
+	}
+	return append(out, field{Name: names.ClientTrail, Value: trailHeader(x)})
+}
+
+// server is the target whose answer the client gets, and the model's ID there;
+// nil when Crossdoor answers itself. x.mu is held.
+func (x *exchange) server() (*config.Target, string) {
+	if x.run == nil || x.servedBy == 0 {
+		return nil, ""
+	}
+	a := x.run.Attempts[x.servedBy-1]
+	return x.target(a), a.Model
+}
+
+// attempts counts those that were sent to a platform. x.mu is held.
+func (x *exchange) attempts() int { return x.issued }
+
+// trailHeader is the exchange in one line: each place of the chain with what it
+// came to, or why it was left out. x.mu is held.
+func trailHeader(x *exchange) string {
+	var out []byte
+	sep := func() {
+		if len(out) > 0 {
+			out = append(out, ", "...)
+		}
+	}
+	for i, place := range x.run.Plan.Places {
+		tried := false
+		for _, a := range x.run.Attempts[:x.issued] {
+			if a.Place != i {
+				continue
+			}
+			tried = true
+			sep()
+			out = append(out, place.Entry.Target.Name...)
+			out = append(out, ' ')
+			out = append(out, a.OutcomeSoFar()...)
+			out = append(out, ' ')
+			out = strconv.AppendInt(out, a.Elapsed(time.Now()).Milliseconds(), 10)
+			out = append(out, "ms"...)
+		}
+		if !tried && place.Skip != "" {
+			sep()
+			out = append(out, place.Entry.Target.Name...)
+			out = append(out, " skipped:"...)
+			out = append(out, place.Skip...)
+		}
+	}
+	return string(out)
+}

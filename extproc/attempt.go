@@ -1,0 +1,108 @@
+package extproc
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/extproc/wire"
+	"github.com/crossdoor/crossdoor/policy"
+)
+
+// attempt serves the attempt role: it names the target of the next attempt and
+// gives the request its headers and, where it differs, its body.
+func (s *Server) attempt(stream counted) error {
+	var req wire.Request
+	defer req.Release()
+	if err := stream.Recv(&req); err != nil {
+		return nil //nolint:nilerr // EOF and Canceled are how Envoy ends a stream
+	}
+	count := headerOf(&req, names.EnvoyAttemptCount)
+	x, askBody := s.find(headerOf(&req, names.ID), &req)
+	var out wire.Response
+	if x == nil || askBody {
+		// Another replica made the plan: the body, please (envoy.md, rule 5).
+		var err error
+		if x, err = s.joinWithBody(stream, &req, &out, x); x == nil || err != nil {
+			return err
+		}
+	}
+	a, r := s.nextAttempt(stream.Context(), x, count)
+	switch {
+	case r != nil:
+		r.immediate(&out, nil)
+	case a == nil:
+		return nil // the client left while the attempt was due
+	default:
+		s.sendAttempt(x, a, &out, askBody || req.Kind == wire.KindRequestBody)
+	}
+	return stream.Send(&out)
+}
+
+// nextAttempt is the attempt that Envoy asks for. A judge that decided has
+// begun it; else the held answer before it broke (envoy.md, rule 11), and it is
+// decided here. A reply means that no attempt follows.
+func (s *Server) nextAttempt(ctx context.Context, x *exchange, count string) (*policy.Attempt, *reply) {
+	for {
+		x.mu.Lock()
+		a := x.run.Last()
+		switch {
+		case x.end.answered != nil:
+			defer x.mu.Unlock()
+			return nil, x.end.answered
+		case a != nil && !a.Closed() && a.N > x.issued:
+			defer x.mu.Unlock()
+			x.issue(a, count)
+			return a, nil
+		case a != nil && !a.Closed():
+			s.fail(x, a, x.broken(a, "", 0), time.Now())
+		}
+		until := x.waitUntil
+		if time.Until(until) <= 0 {
+			now := time.Now()
+			a, ok := s.begin(x, now)
+			if !ok {
+				r := s.exhaustedReply(x, now)
+				x.end.answered, x.status = r, r.status
+				x.mu.Unlock()
+				return nil, r
+			}
+			x.issue(a, count)
+			x.mu.Unlock()
+			return a, nil
+		}
+		x.mu.Unlock()
+		if pause(ctx, until) != nil {
+			return nil, nil
+		}
+	}
+}
+
+// begin starts the next attempt unless the last decision was to stop. x.mu is
+// held.
+func (s *Server) begin(x *exchange, now time.Time) (*policy.Attempt, bool) {
+	if a := x.run.Last(); a != nil && a.Decision == policy.VerbStop {
+		return nil, false
+	}
+	return x.run.Next(now)
+}
+
+// sendAttempt fills out with attempt a. asked says that Envoy sent the body
+// again and waits for one in return.
+func (s *Server) sendAttempt(x *exchange, a *policy.Attempt, out *wire.Response, asked bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	edits := s.attemptEdits(x, a, x.length(a))
+	out.Reset()
+	out.Kind, out.Set, out.Remove, out.Meta = wire.KindRequestHeaders, edits.set, edits.remove, x.meta(a)
+	if asked {
+		out.Kind = wire.KindRequestBody
+	}
+	if x.unchanged(a) && !asked {
+		return
+	}
+	out.HasBody, out.Replace = true, !asked
+	out.Body = x.bodyFor(a)
+	out.Set = append(out.Set, field{Name: "content-length", Value: strconv.Itoa(len(out.Body.Bytes()))})
+}

@@ -1,0 +1,150 @@
+package extproc
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/extproc/wire"
+	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite/platform"
+)
+
+// field is one header, to set (or, with an empty value where it says so, to
+// remove).
+type field = wire.HeaderField
+
+// maxClientName is where the client's name in trail and logs is cut (contract,
+// "Trail record").
+const maxClientName = 128
+
+// clientRequest is what a request's headers said: the original that every
+// attempt derives from. It is never edited.
+type clientRequest struct {
+	method, path  string
+	headers       []field // all but the pseudo-headers
+	contentLength int64   // -1 when the client did not say
+}
+
+// readClient copies the headers out of the message, whose bytes are reused.
+func readClient(req *wire.Request) clientRequest {
+	c := clientRequest{contentLength: -1, headers: make([]field, 0, len(req.Headers))}
+	for _, h := range req.Headers {
+		switch name := string(h.Name); name {
+		case ":method":
+			c.method = string(h.Value)
+		case ":path":
+			c.path = string(h.Value)
+		case "content-length":
+			if n, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil && n >= 0 {
+				c.contentLength = n
+			}
+		default:
+			if name != "" && name[0] != ':' {
+				c.headers = append(c.headers, field{Name: name, Value: string(h.Value)})
+			}
+		}
+	}
+	return c
+}
+
+// get is a header's first value.
+func (c *clientRequest) get(name string) (string, bool) {
+	for i := range c.headers {
+		if c.headers[i].Name == name {
+			return c.headers[i].Value, true
+		}
+	}
+	return "", false
+}
+
+func (c *clientRequest) value(name string) string {
+	v, _ := c.get(name)
+	return v
+}
+
+// all is every line of a header.
+func (c *clientRequest) all(name string) []string {
+	var out []string
+	for i := range c.headers {
+		if c.headers[i].Name == name {
+			out = append(out, c.headers[i].Value)
+		}
+	}
+	return out
+}
+
+// barePath is the path without its query.
+func (c *clientRequest) barePath() string {
+	path, _, _ := strings.Cut(c.path, "?")
+	return path
+}
+
+// timeout is what the client says it waits: x-stainless-timeout, in seconds
+// (official SDKs); 0 when it does not say or what it says is no such number.
+func (c *clientRequest) timeout() time.Duration {
+	s, err := strconv.ParseFloat(strings.TrimSpace(c.value("x-stainless-timeout")), 64)
+	if err != nil || !(s > 0) || s > float64(24*time.Hour/time.Second) {
+		return 0
+	}
+	return time.Duration(s * float64(time.Second))
+}
+
+// credential is what the client authenticates with; a passthrough target sends
+// it on in the header it came in.
+func (c *clientRequest) credential() platform.ClientCredential {
+	return platform.ClientCredential{APIKey: c.value("x-api-key"), Authorization: c.value("authorization")}
+}
+
+func (c *clientRequest) hasCredential() bool {
+	cred := c.credential()
+	return cred.APIKey != "" || cred.Authorization != ""
+}
+
+// name is who the client is, by the policy's header.
+func (c *clientRequest) name(p *config.Policy) string {
+	if p.ClientHeader == "" {
+		return ""
+	}
+	v := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, c.value(p.ClientHeader))
+	if len(v) > maxClientName {
+		v = strings.ToValidUTF8(v[:maxClientName], "")
+	}
+	return v
+}
+
+// unwanted lists the client's headers that no platform may see: all but the
+// allow-list (contract, section 11), what some target forwards, and what the
+// strip filter deals with on every attempt.
+func (c *clientRequest) unwanted(forwarded []string) []string {
+	var out []string
+	for i := range c.headers {
+		name := c.headers[i].Name
+		switch {
+		case platform.AllowedClientHeader(name), slices.Contains(forwarded, name), slices.Contains(out, name):
+		case strings.HasPrefix(name, names.Prefix), strings.HasPrefix(name, names.EnvoyPrefix),
+			strings.HasPrefix(name, "x-forwarded-"), name == "x-request-id", name == "host":
+		default:
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// forwardedHeaders is every header that some target of the policy forwards:
+// each attempt sets or removes all of them.
+func forwardedHeaders(p *config.Policy) []string {
+	var out []string
+	for _, t := range p.Targets {
+		out = append(out, t.ForwardHeaders...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,186 @@
+package extproc
+
+import (
+	"time"
+
+	"github.com/crossdoor/crossdoor/internal/trail"
+	"github.com/crossdoor/crossdoor/policy"
+	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite/messages"
+)
+
+const (
+	// entriesWait is how long the end of an exchange waits for what is missing.
+	entriesWait = 500 * time.Millisecond
+	// orphanWait is how long an exchange whose connection to Envoy broke is kept
+	// for the entry that tells how it ended.
+	orphanWait = 10 * time.Minute
+	// longSilence: a client that leaves an attempt which has sent nothing for so
+	// long has run out of patience with the target (contract, section 4).
+	longSilence = 30 * time.Second
+)
+
+// What an exchange came to, as trail and metrics name it.
+const (
+	outcomeRejected    = trail.OutcomeRejected
+	outcomeExhausted   = trail.OutcomeExhausted
+	outcomeServiceDown = trail.OutcomeServiceDown
+)
+
+// ending collects what the streams and the log tell about an exchange's end.
+// The exchange's mu guards it.
+type ending struct {
+	planOver bool   // the plan stream ended
+	exchange *entry // the access-log entry of the whole
+	attempt  *entry // that of the newest attempt
+	answered *reply // Crossdoor's own final answer, when it gave one
+	timer    *time.Timer
+	done     bool
+	read     messages.Ending // what the answer's last bytes say
+}
+
+// planOver notes that the plan stream of x ended, for whatever reason.
+func (s *Server) planOver(x *exchange) {
+	x.mu.Lock()
+	x.end.planOver = true
+	x.session = nil
+	x.letGo()
+	x.mu.Unlock()
+	s.tryEnd(x)
+}
+
+// tryEnd ends the exchange when all that can be known is known, and else sees
+// to it that it ends soon.
+func (s *Server) tryEnd(x *exchange) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.end.done, !x.end.planOver && x.end.exchange == nil:
+	case x.toldAll():
+		s.finishExchange(x)
+	case x.end.timer == nil:
+		x.end.timer = time.AfterFunc(entriesWait, func() { s.endAnyway(x) })
+	}
+}
+
+// toldAll reports whether nothing more is to be expected. x.mu is held.
+func (x *exchange) toldAll() bool {
+	if x.run == nil || (x.end.answered != nil && x.now() == nil) {
+		return x.end.planOver
+	}
+	if x.end.exchange == nil {
+		return false
+	}
+	return x.now() == nil || x.end.attempt != nil
+}
+
+// endAnyway ends the exchange with what is there.
+func (s *Server) endAnyway(x *exchange) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.end.done {
+		return
+	}
+	if x.end.exchange == nil && x.connection.lost() && time.Since(x.started) < orphanWait {
+		x.end.timer.Reset(orphanWait)
+		return
+	}
+	s.finishExchange(x)
+}
+
+// finishExchange is the one end of every exchange. x.mu is held.
+func (s *Server) finishExchange(x *exchange) {
+	x.end.done = true
+	if x.end.timer != nil {
+		x.end.timer.Stop()
+	}
+	now := time.Now()
+	x.letGo()
+	if x.run != nil {
+		x.closeLast(now)
+		x.run.End(policy.OutcomeOf(config.KindClientGone, ""), now)
+	}
+	s.table.remove(x.id, now)
+	if r := x.record(now); r != nil {
+		s.count(x, r, now)
+		s.trail.Add(r)
+	}
+}
+
+// closeLast closes the attempt that still runs with how it ended. x.mu is held.
+func (x *exchange) closeLast(now time.Time) {
+	a := x.now()
+	if a == nil {
+		return
+	}
+	if x.run.State() == policy.StateCommitted {
+		o := x.howItEnded()
+		o.Status = a.Status
+		_ = x.run.Finish(a.N, o, now) // cannot fail: a runs and is committed
+		return
+	}
+	o := policy.OutcomeOf(config.KindClientGone, "")
+	if a.Headers.IsZero() && a.N <= x.issued && now.Sub(a.Start) >= longSilence {
+		o = policy.OutcomeOf(config.KindTimeout, "client_gave_up")
+	}
+	x.run.End(o, now)
+}
+
+// howItEnded reads the end of the committed answer. x.mu is held.
+func (x *exchange) howItEnded() policy.Outcome {
+	e, whole := x.end.attempt, x.end.exchange
+	switch {
+	case e == nil && whole == nil:
+		return policy.OutcomeOf(config.KindClientGone, "unknown")
+	case e == nil:
+		e = whole
+	}
+	switch {
+	case e.flags.idle && x.clientStalled():
+		return policy.OutcomeOf(config.KindClientGone, "client_does_not_read")
+	case e.flags.idle:
+		return policy.OutcomeOf(config.KindIdle, "stream_idle_timeout")
+	case e.flags.upstreamBroke:
+		return policy.OutcomeOf(config.KindTruncated, "reset")
+	case e.flags.downstreamGone, whole != nil && whole.flags.downstreamGone && !e.hasTail:
+		return policy.OutcomeOf(config.KindClientGone, "")
+	case !e.hasTail && e == x.end.attempt:
+		return policy.OutcomeOf(config.KindTruncated, "cut")
+	}
+	return x.readTail(e)
+}
+
+// readTail judges an answer that came to its end by its last bytes. x.mu is
+// held.
+func (x *exchange) readTail(e *entry) policy.Outcome {
+	ok := policy.OutcomeOf(config.KindOK, "")
+	if x.opaque || !e.hasTail {
+		return ok
+	}
+	contentType := "application/json"
+	if x.judged {
+		contentType = "text/event-stream"
+	}
+	x.end.read = messages.ReadTail(contentType, e.tail)
+	switch {
+	case !x.judged:
+		return ok
+	case x.end.read.Err != nil:
+		return policy.OutcomeOf(config.KindStreamError, x.end.read.Err.Type)
+	case !x.end.read.Stop:
+		return policy.OutcomeOf(config.KindTruncated, "no_message_stop")
+	}
+	return ok
+}
+
+// stallGap is by how much the exchange's own entry comes after that of its
+// silent attempt when it is the client that does not read.
+const stallGap = time.Second
+
+// clientStalled tells a client that does not read from a target that fell
+// silent: of the first the exchange's own entry comes later, if at all
+// (envoy.md, section 4). x.mu is held.
+func (x *exchange) clientStalled() bool {
+	e, whole := x.end.attempt, x.end.exchange
+	return e != nil && (whole == nil || whole.at.Sub(e.at) > stallGap)
+}

@@ -1,0 +1,205 @@
+package extproc
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/extproc/wire"
+	"github.com/crossdoor/crossdoor/policy"
+	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite"
+	"github.com/crossdoor/crossdoor/rewrite/messages"
+)
+
+// exchange is one client request and its answer, as this replica knows it. The
+// handlers of its streams and the access log share it under mu.
+type exchange struct {
+	id      string
+	node    string // address of the replica that planned, "" when it has none
+	policy  *config.Policy
+	client  clientRequest
+	started time.Time // when the request's headers came
+	joined  bool      // another replica planned it
+	// foreignCredential: the headers came back from Envoy with some target's
+	// credential in them; the client's own is not known here.
+	foreignCredential bool
+
+	mu      sync.Mutex
+	run     *policy.Exchange // nil when the request was answered without a plan
+	facts   rewrite.Facts
+	body    *lease // the client's bytes, decoded; nil once let go
+	encoded bool   // the client sent them encoded: what Envoy holds differs
+
+	issued    int            // attempts that Envoy was told of
+	waitUntil time.Time      // when the next one is due
+	seen      seenAnswer     // what a judge knows of the running attempt
+	kept      *keptAnswer    // the most recent 429 or 529, for section 7
+	envoyN    map[string]int // Envoy's attempt count -> ours
+	details   []detail       // one an attempt, for the trail
+
+	passable  int       // the failed attempt whose answer may go to the client
+	servedBy  int       // the attempt whose answer goes to the client; 0: none
+	committed time.Time // when that was settled
+	status    int       // what the client was answered with
+
+	judged bool   // the answer that went to the client was a stream
+	asIs   string // why it was released before its first content, "" when it was not
+	opaque bool   // it is encoded: its bytes cannot be read
+
+	session    *planSession // the plan stream, while it is open here
+	connection *connection  // that carried the plan stream
+	end        ending
+}
+
+// seenAnswer is what is known of attempt n's answer before it is decided.
+type seenAnswer struct {
+	n      int
+	answer policy.Answer
+}
+
+// keptAnswer is an answer that may have to be given after a later attempt came
+// to nothing.
+type keptAnswer struct {
+	attempt int
+	status  int
+	headers []field
+	body    []byte
+}
+
+// detail is what the trail says of an attempt beyond its outcome.
+type detail struct {
+	requestID string
+	message   string
+}
+
+// now is the attempt that runs, nil when none does. x.mu is held.
+func (x *exchange) now() *policy.Attempt {
+	if x.run == nil {
+		return nil
+	}
+	if a := x.run.Last(); a != nil && !a.Closed() {
+		return a
+	}
+	return nil
+}
+
+// target is where attempt a goes.
+func (x *exchange) target(a *policy.Attempt) *config.Target {
+	return x.run.Plan.Places[a.Place].Entry.Target
+}
+
+// letGo frees the body: nothing is tried again. x.mu is held.
+func (x *exchange) letGo() {
+	x.body.free()
+	x.body = nil
+}
+
+// pause waits until the next attempt is due, or until ctx ends.
+func pause(ctx context.Context, until time.Time) error {
+	d := time.Until(until)
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// issue notes that Envoy sends attempt a as its own attempt number count. x.mu
+// is held.
+func (x *exchange) issue(a *policy.Attempt, count string) {
+	x.issued = a.N
+	if x.envoyN == nil {
+		x.envoyN = make(map[string]int, 1)
+	}
+	x.envoyN[count] = a.N
+}
+
+// detail is attempt a's, to be written to. x.mu is held.
+func (x *exchange) detail(a *policy.Attempt) *detail {
+	for len(x.details) < a.N {
+		x.details = append(x.details, detail{})
+	}
+	return &x.details[a.N-1]
+}
+
+// seenRequestID keeps the platform's name for attempt a. x.mu is held.
+func (x *exchange) seenRequestID(a *policy.Attempt, req *wire.Request) {
+	for _, name := range [...]string{"request-id", "x-amzn-requestid", "apim-request-id"} {
+		if id := headerOf(req, name); id != "" {
+			x.detail(a).requestID = id
+			return
+		}
+	}
+}
+
+// note keeps the platform's own words about a failure, as far as the trail may
+// have them. x.mu is held.
+func (x *exchange) note(a *policy.Attempt, o policy.Outcome, answer *policy.Answer) {
+	switch {
+	case !fromProvider(answer.Local):
+		x.detail(a).message = o.Reason
+	case answer.Message != "" || answer.ErrorType != "":
+		x.detail(a).message = errorText(answer)
+	case o.Reason != "":
+		x.detail(a).message = o.Reason
+	}
+}
+
+// errorText is a platform's message for the trail; for the kinds of answers
+// that may quote the request only the error's type and the path it names.
+func errorText(answer *policy.Answer) string {
+	switch answer.Status {
+	case 400, 404, 409, 413, 422:
+		return strings.TrimSuffix(answer.ErrorType+" "+messages.Path(answer.Message), " ")
+	}
+	if answer.Message == "" {
+		return answer.ErrorType
+	}
+	return messages.Redact(answer.Message)
+}
+
+// keep remembers a 429 or 529 that is whole. x.mu is held.
+func (x *exchange) keep(a *policy.Attempt, o policy.Outcome, h *held) {
+	if (o.Status != 429 && o.Status != 529) || !h.provider() || !h.whole || h.size > maxErrorBody || h.streaming {
+		return
+	}
+	k := &keptAnswer{attempt: a.N, status: o.Status, body: h.body}
+	for _, f := range h.headers {
+		switch {
+		case strings.HasPrefix(f.Name, ":"), strings.HasPrefix(f.Name, names.Prefix),
+			f.Name == "content-length", f.Name == "transfer-encoding", f.Name == "connection":
+		default:
+			k.headers = append(k.headers, f)
+		}
+	}
+	x.kept = k
+}
+
+// broken is what attempt a came to when its answer never reached the judge's
+// decision: by what was seen of it, else by why Envoy answered in its place.
+// x.mu is held.
+func (x *exchange) broken(a *policy.Attempt, local string, status int) policy.Outcome {
+	now := time.Now()
+	if x.seen.n == a.N && (x.seen.answer.Status != 200 || !fromProvider(x.seen.answer.Local)) {
+		return policy.Classify(x.seen.answer, now)
+	}
+	if local != "" && !fromProvider(local) {
+		return policy.Classify(policy.Answer{Status: status, Local: local, Platform: x.target(a).Platform}, now)
+	}
+	return policy.OutcomeOf(config.KindConnection, "reset")
+}
+
+// headerOf is a copy of a header's first value, "" when absent.
+func headerOf(req *wire.Request, name string) string {
+	v, _ := req.Header(name)
+	return string(v)
+}

@@ -1,0 +1,112 @@
+package extproc
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/extproc/wire"
+	"github.com/crossdoor/crossdoor/policy"
+	"github.com/crossdoor/crossdoor/policy/config"
+)
+
+// onResponse sees the final response headers: the answer of a platform goes on
+// with the client's headers, anything else is replaced by an error in the
+// client's schema.
+func (p *planSession) onResponse() error {
+	if p.deadline != nil {
+		p.deadline.Stop()
+	}
+	code, _ := strconv.Atoi(headerOf(&p.req, ":status"))
+	if p.x == nil {
+		// Envoy answered before there was a plan: 413, 408, 400.
+		return p.reject(envoyReply(code, p.policyOrCurrent().Limits.Body))
+	}
+	x := p.x
+	x.mu.Lock()
+	p.s.mergeState(x, p.req.Meta(names.MetaState))
+	r := p.s.settle(x, &p.req, code, time.Now())
+	extra := clientHeaders(x)
+	x.status = code
+	if r != nil {
+		x.end.answered, x.status = r, r.status
+	}
+	x.letGo()
+	x.mu.Unlock()
+	if r != nil {
+		return p.finish(r, extra)
+	}
+	return p.serve(extra)
+}
+
+// serve lets the answer go on with the client's headers.
+func (p *planSession) serve(extra []field) error {
+	length := headerOf(&p.req, names.Length)
+	p.send.Lock()
+	defer p.send.Unlock()
+	if p.answered {
+		return nil
+	}
+	p.answered = true
+	p.out.Reset()
+	p.out.Kind, p.out.Set = wire.KindResponseHeaders, extra
+	if length != "" {
+		// The judge's filter drops content-length; the body was not changed.
+		p.out.Set = append(p.out.Set, field{Name: "content-length", Value: length})
+		p.out.Remove = append(p.out.Remove, names.Length)
+	}
+	return p.stream.Send(&p.out)
+}
+
+// settle decides what the final response headers mean: nil when they go to the
+// client. x.mu is held.
+func (s *Server) settle(x *exchange, req *wire.Request, code int, now time.Time) *reply {
+	if x.run == nil {
+		return envoyReply(code, x.policy.Limits.Body)
+	}
+	if x.end.answered != nil { // an attempt's own final answer comes by here
+		return x.end.answered
+	}
+	local, judged := req.Header(names.Local)
+	provider := judged && fromProvider(string(local))
+	a := x.run.Last()
+	switch {
+	case a == nil:
+		return serviceFailed()
+	case x.run.State() == policy.StateCommitted:
+		return nil
+	case a.Closed() && provider && x.passable == a.N:
+		return nil
+	case !a.Closed() && provider && a.N <= x.issued:
+		// A plain 200, or an answer whose judge is gone: it is on its way.
+		if err := x.run.Commit(a.N, now); err != nil {
+			s.log.Error("commit", "id", x.id, "error", err)
+		}
+		a.Status, x.servedBy, x.committed = code, a.N, now
+		x.seenRequestID(a, req)
+		return nil
+	}
+	if !a.Closed() {
+		// The held answer of the last attempt broke, or Envoy answered in its
+		// place with nobody to judge.
+		o := x.broken(a, string(local), code)
+		if a.N > x.issued { // decided, but never sent
+			o = policy.Outcome{Kind: config.KindClientGone}
+		}
+		s.fail(x, a, o, now)
+	}
+	return s.exhaustedReply(x, now)
+}
+
+// fromProvider reads x-crossdoor-local (envoy.md, rule 10).
+func fromProvider(local string) bool { return strings.HasPrefix(local, "-;via_upstream") }
+
+// policyOrCurrent is the policy of the session; one that began before any was
+// loaded has none.
+func (p *planSession) policyOrCurrent() *config.Policy {
+	if p.policy == nil {
+		return p.s.policy.Load()
+	}
+	return p.policy
+}

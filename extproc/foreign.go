@@ -1,0 +1,108 @@
+package extproc
+
+import (
+	"sync"
+	"time"
+
+	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/policy"
+)
+
+// looseFor is how long an attempt's entry is kept for the entry of its
+// exchange.
+const looseFor = 5 * time.Second
+
+// maxLoose bounds the entries that are kept.
+const maxLoose = 10000
+
+// looseEntries are attempts' entries of exchanges that this replica does not
+// know.
+type looseEntries struct {
+	mu      sync.Mutex
+	entries map[string]looseEntry
+}
+
+type looseEntry struct {
+	entry *entry
+	at    time.Time
+}
+
+func (l *looseEntries) keep(e *entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if l.entries == nil {
+		l.entries = map[string]looseEntry{}
+	}
+	if len(l.entries) >= maxLoose {
+		for id, old := range l.entries {
+			if now.Sub(old.at) > looseFor {
+				delete(l.entries, id)
+			}
+		}
+	}
+	if len(l.entries) < maxLoose {
+		l.entries[e.id] = looseEntry{entry: e, at: now}
+	}
+}
+
+func (l *looseEntries) take(id string) *entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.entries[id]
+	if !ok {
+		return nil
+	}
+	delete(l.entries, id)
+	return e.entry
+}
+
+// foreign deals with an entry of an exchange that another replica planned: it
+// is handed on while that replica lives; else the exchange ends here, from what
+// the entries and the state carry.
+func (s *Server) foreign(log string, e *entry, msg *accesslog.StreamAccessLogsMessage) {
+	if e.node != s.node && s.peers.handOn(e.node, log, e, msg, func() { s.orphan(log, e) }) {
+		return
+	}
+	s.orphan(log, e)
+}
+
+// orphan ends an exchange whose replica is gone. An attempt's entry waits for
+// the exchange's, which carries the state.
+func (s *Server) orphan(log string, e *entry) {
+	if log != names.LogExchange {
+		s.loose.keep(e)
+		return
+	}
+	x := s.join(e.id, clientRequest{}, e.node, e.state)
+	if x == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s.adoptEnd(x, e)
+}
+
+// adoptEnd ends a joined exchange by its access-log entry. x.mu is held.
+func (s *Server) adoptEnd(x *exchange, e *entry) {
+	if x.end.done {
+		return
+	}
+	x.end.exchange, x.status, x.end.planOver = e, e.status, true
+	if a := x.now(); a != nil {
+		x.end.attempt = s.loose.take(x.id)
+		x.issued = len(x.run.Attempts)
+		if e.status == 200 && x.run.State() != policy.StateCommitted {
+			now := time.Now()
+			_ = x.run.Commit(a.N, now) // cannot fail: a runs
+			x.servedBy, x.committed, a.Status = a.N, now, e.status
+		}
+	}
+	if e.status >= 500 && x.servedBy == 0 {
+		x.end.answered = serviceFailed()
+		x.end.answered.outcome = outcomeServiceDown
+	}
+	s.finishExchange(x)
+}

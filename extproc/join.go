@@ -1,0 +1,178 @@
+package extproc
+
+import (
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/extproc/wire"
+	"github.com/crossdoor/crossdoor/policy"
+	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// joinGrace is how long after its per-try timeout an attempt of another
+// replica's exchange is still waited for.
+const joinGrace = 5 * time.Second
+
+// find returns the exchange that an attempt is asked for. One that this replica
+// has not seen is rebuilt from the state that Envoy carries; askBody says that
+// its body must come again. nil: the state is of no use.
+func (s *Server) find(id string, req *wire.Request) (x *exchange, askBody bool) {
+	x, ended := s.table.get(id)
+	if x == nil && !ended {
+		s.metrics.joinMiss.Inc()
+		x = s.join(id, readClient(req), req.Meta(names.MetaNode), req.Meta(names.MetaState))
+	}
+	if x == nil {
+		return nil, false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x, x.body == nil
+}
+
+// findForJudge is find for a judge, which needs no body.
+func (s *Server) findForJudge(req *wire.Request) *exchange {
+	id := req.Meta(names.MetaID)
+	x, ended := s.table.get(id)
+	if x == nil && !ended && id != "" {
+		s.metrics.joinMiss.Inc()
+		x = s.join(id, clientRequest{}, req.Meta(names.MetaNode), req.Meta(names.MetaState))
+	}
+	return x
+}
+
+// join rebuilds an exchange from what another replica wrote.
+func (s *Server) join(id string, client clientRequest, node, state string) *exchange {
+	p, c := s.policy.Load(), readState(state)
+	if c == nil {
+		return nil
+	}
+	route := p.RouteNamed(c.Route)
+	if route == nil {
+		return nil
+	}
+	client.path = c.Path
+	x := &exchange{
+		id: id, node: node, policy: p, client: client, started: time.UnixMilli(c.Began), joined: true, facts: c.facts(),
+		foreignCredential: !passthroughOnly(route),
+	}
+	now := time.Now()
+	plan := policy.NewPlan(route, policy.Request{
+		Model: c.Model, Stream: c.Stream, MaxTokens: c.MaxTokens, BodyBytes: c.Size, LargestImage: c.Image,
+		Credential: client.hasCredential(),
+	}, s.rendered, now)
+	plan.Start, plan.Deadline = time.UnixMilli(c.Start), time.UnixMilli(c.Deadline)
+	usable := func(t *config.Target, key int) bool { return s.keyUsable(x, t, key) }
+	x.run = policy.Resume(plan, s.health, usable, c.attempts(plan))
+	x.takeOver(c)
+	x = s.table.addIfNew(x)
+	s.watchJoined(x)
+	return x
+}
+
+// passthroughOnly: every target of the route sends the client's own credential,
+// so what stands in a later attempt's headers is that.
+func passthroughOnly(r *config.Route) bool {
+	for _, e := range r.Chain {
+		if !e.Target.Passthrough() || len(e.Target.Keys) != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// watchJoined lets a joined exchange go when it can have nothing to do here any
+// more: the replica that planned it learns its end, this one may not.
+func (s *Server) watchJoined(x *exchange) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.end.timer != nil || x.end.done {
+		return
+	}
+	wait := joinGrace
+	if a := x.run.Last(); a != nil {
+		wait += x.run.Plan.Timeout(a.Place)
+	}
+	x.end.timer = time.AfterFunc(wait, func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		s.dropJoined(x)
+	})
+}
+
+// dropJoined forgets a joined exchange; whoever planned it writes the record.
+// x.mu is held.
+func (s *Server) dropJoined(x *exchange) {
+	if x.end.done {
+		return
+	}
+	x.end.done = true
+	x.end.timer.Stop()
+	now := time.Now()
+	x.letGo()
+	x.run.End(policy.OutcomeOf(config.KindClientGone, "joined"), now)
+	s.table.remove(x.id, now)
+}
+
+// joinWithBody asks Envoy for the request's body and reads it into x, or plans
+// afresh when x is nil. The message in req is then the body.
+func (s *Server) joinWithBody(stream counted, req *wire.Request, out *wire.Response, x *exchange) (*exchange, error) {
+	id, client := headerOf(req, names.ID), readClient(req)
+	out.Kind, out.AskBody = wire.KindRequestHeaders, true
+	if err := stream.Send(out); err != nil {
+		return nil, err
+	}
+	if err := stream.Recv(req); err != nil {
+		return nil, nil //nolint:nilerr,nilnil // the client left
+	}
+	buf := req.TakeBody()
+	if buf == nil {
+		return nil, status.Error(codes.InvalidArgument, "no body came where one was asked for")
+	}
+	p := s.policy.Load()
+	if x == nil {
+		x = s.table.addIfNew(&exchange{
+			id: id, policy: p, client: client, started: time.Now(), joined: true, foreignCredential: true,
+		})
+	}
+	if err := s.adoptBody(x, buf); err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return x, nil
+}
+
+// adoptBody reads a body that came again into x, which then owns buf.
+func (s *Server) adoptBody(x *exchange, buf *wire.Buffer) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.body != nil { // two attempts cannot run at once; a late one keeps the first
+		buf.Free()
+		return nil
+	}
+	body, err := s.decode(buf, x.client.value("content-encoding"), x.policy.Limits.Body)
+	if err != nil {
+		return err
+	}
+	facts, err := rewrite.Inspect(body.buf.Bytes())
+	if err != nil {
+		body.free()
+		return err
+	}
+	x.facts, x.body, x.encoded = facts, body, true // it is always sent on: Envoy asked for one
+	if x.run != nil {
+		return nil
+	}
+	route := x.policy.Route(facts.Model, x.client.get)
+	if route == nil {
+		return errNoRoute
+	}
+	x.run = s.newRun(x, route, time.Now())
+	return nil
+}
