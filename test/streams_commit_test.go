@@ -170,18 +170,32 @@ func readerlessCall(t *testing.T, l *laneRun) net.Conn {
 	return c
 }
 
-func TestClientThatDoesNotReadBlamesNothing(t *testing.T) {
-	e := start(t, options{}, lane{name: "unread", targets: two(), route: []string{"timeouts: {first_token: 2s, hold: 2s, idle: 2s}"}})
-	l := e.lane("unread")
-	l.fakes[0].Script(slowStream())
-	c := readerlessCall(t, l)
-	defer c.Close()
-	eventually(t, 30*time.Second, "the stream is given up", func() error {
-		if n := len(l.records()); n != 1 {
-			return fmt.Errorf("%d records", n)
+// unreadLane has times short enough for a test to see them run out.
+func unreadLane(name string) lane {
+	return lane{name: name, targets: two(), route: []string{"timeouts: {attempt: 2s, first_token: 2s, hold: 2s, idle: 2s, total: 5s}"}}
+}
+
+// released waits until the platform is free of a client that does not read.
+func (l *laneRun) released() {
+	l.e.t.Helper()
+	eventually(l.e.t, 8*time.Second, "the platform is released", func() error {
+		r := l.fakes[0].Requests()
+		if len(r) != 1 || r[0].Gone.IsZero() {
+			return errNotYet
 		}
 		return nil
 	})
+}
+
+func TestClientThatDoesNotReadBlamesNothing(t *testing.T) {
+	e := start(t, options{}, unreadLane("unread"))
+	l := e.lane("unread")
+	l.fakes[0].Script(slowStream())
+	c := readerlessCall(t, l)
+	l.released()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
 	r := l.nth(1)
 	if len(r.Attempts) != 1 {
 		t.Fatalf("attempts %q", r.summary())
@@ -195,6 +209,23 @@ func TestClientThatDoesNotReadBlamesNothing(t *testing.T) {
 			t.Errorf("breaker %s: %v, %v", scope, state, err)
 		}
 	}
+}
+
+// TestClientThatDoesNotReadIsEnded, though it keeps its connection open.
+func TestClientThatDoesNotReadIsEnded(t *testing.T) {
+	e := start(t, options{}, unreadLane("stays"))
+	l := e.lane("stays")
+	l.fakes[0].Script(slowStream())
+	c := readerlessCall(t, l)
+	defer c.Close()
+	l.released()
+	eventually(t, 20*time.Second, "the exchange ends", func() error {
+		if n := len(l.records()); n != 1 {
+			return fmt.Errorf("%d records", n)
+		}
+		return nil
+	})
+	e.metric(0, "inflight")
 }
 
 func TestSlowReaderDoesNotGrowMemory(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 func TestTotalRunsOut(t *testing.T) {
 	silent := fakeplatform.Silence()
 	pings := fakeplatform.StreamOf(fakeplatform.Part{Data: startEvent}, fakeplatform.Part{Data: ping, Wait: 50 * time.Millisecond, Repeat: -1})
-	busy := fakeplatform.Error(529, "Overloaded")
 	end := func(f flow) flow {
 		f.status, f.kind, f.outcome = 504, "timeout_error", "exhausted"
 		f.min, f.max = 1900*time.Millisecond, 2*time.Second+slack
@@ -26,13 +25,31 @@ func TestTotalRunsOut(t *testing.T) {
 		end(flow{lane: lane{name: "thinking", route: []string{"timeouts: {attempt: 1500ms, total: 2s}"}}, scripts: [][]fakeplatform.Answer{{silent}, {silent}}, attempts: "a timeout failover, b *"}),
 		end(flow{lane: lane{name: "thinking-stream", route: []string{"timeouts: {first_token: 1500ms, hold: 1500ms, total: 2s}"}}, call: call{stream: true}, scripts: [][]fakeplatform.Answer{{silent}, {silent}}, attempts: "a timeout failover, b *"}),
 		end(flow{lane: lane{name: "holding", route: []string{"timeouts: {first_token: 1500ms, hold: 1500ms, total: 2s}"}}, call: call{stream: true}, scripts: [][]fakeplatform.Answer{{pings}, {pings}}, attempts: "a timeout failover, b *"}),
-		end(flow{lane: lane{name: "waiting", targets: []target{{}}, route: []string{"same_target_retries: 9", "max_attempts: 20", "actions: {overloaded: retry}", "backoff: {base: 2s, max: 60s}", "timeouts: {total: 2s}"}}, prepare: func(l *laneRun) { l.fakes[0].Always(busy) }, attempts: "a overloaded *", served: "*"}),
 		stainless,
 		flow{lane: lane{name: "auto-half", route: []string{"timeouts: {total: 3s}"}}, scripts: [][]fakeplatform.Answer{{silent}},
 			status: 200, served: "b", outcome: "failed_over", attempts: "a timeout failover, b ok serve", min: 1400 * time.Millisecond, max: 1500*time.Millisecond + slack},
 		flow{lane: lane{name: "committed", route: []string{"timeouts: {first_token: 1s, hold: 1s, total: 2s}"}}, call: call{stream: true}, scripts: [][]fakeplatform.Answer{{lateStream()}},
 			status: 200, served: "a", outcome: "served", attempts: "a ok serve", body: lateStream().Body()},
 	)
+}
+
+// TestBackoffDoesNotOutliveTheTotal: a wait that does not fit is not begun; what
+// the platform said last, or the timeout, comes in time.
+func TestBackoffDoesNotOutliveTheTotal(t *testing.T) {
+	e := start(t, options{}, lane{name: "waiting", targets: []target{{}}, route: []string{"same_target_retries: 9", "max_attempts: 20", "actions: {overloaded: retry}", "backoff: {base: 2s, max: 60s}", "timeouts: {total: 2s}"}})
+	l := e.lane("waiting")
+	l.fakes[0].Always(fakeplatform.Error(529, "Overloaded"))
+	a := l.send(call{})
+	if a.headers > 2*time.Second+slack {
+		t.Errorf("the answer came after %v", a.headers)
+	}
+	kind, _, err := messagesError(a)
+	if !(a.status == 529 && kind == "overloaded_error" || a.status == 504 && kind == "timeout_error") || err != nil {
+		t.Errorf("got %d %q (%v)", a.status, kind, err)
+	}
+	if r := l.nth(1); r.Outcome != "exhausted" || r.Status != a.status || len(r.Attempts) != len(l.fakes[0].Requests()) {
+		t.Errorf("record %s", r.line)
+	}
 }
 
 // lateStream commits at once and ends after the total of its route.
