@@ -18,10 +18,11 @@ golangci := $(cache)/bin/golangci-lint-$(GOLANGCI)
 # Set before a command that starts Envoy; a failed download ends the recipe.
 with_envoy = envoy=$$($(PYTHON) test/fetch_envoy.py $(ENVOY_VERSION)); export ENVOY="$$envoy";
 
-.PHONY: help build test test-matrix lint generate check demo bench fuzz envoy soak
+.PHONY: help build test test-matrix lint generate check demo bench fuzz envoy soak \
+	example-two-accounts example-aws-and-foundry example-passthrough
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' Makefile
 
 build: ## bin/crossdoor
 	go build -trimpath -o $(binary) ./cmd/crossdoor
@@ -43,6 +44,7 @@ $(golangci):
 generate: ## what is derived from the code: schema, goldens, examples, reference
 	go generate ./...
 	$(with_envoy) go test ./envoy/... -run 'Golden' -update
+	$(with_envoy) go test ./test/ -count=1 -run '^TestExamplesAreRendered$$' -update
 
 check: lint generate test ## lint, generate, test, and a clean tree after
 	@changed=$$(git status --porcelain); \
@@ -67,3 +69,12 @@ envoy: ## fetches the pinned Envoy of `make test` and prints its path
 
 soak: build ## load with faults for SOAK
 	$(with_envoy) CROSSDOOR_SOAK=$(SOAK) go test ./test/... -run '^TestSoak' -count=1 -timeout 0 -v
+
+example-two-accounts: build ## two accounts at one vendor, with the keys in your environment
+	$(with_envoy) $(PYTHON) examples/run.py two-accounts
+
+example-aws-and-foundry: build ## a vendor's API, then AWS, then Azure
+	$(with_envoy) $(PYTHON) examples/run.py aws-and-foundry
+
+example-passthrough: build ## the clients' own credentials
+	$(with_envoy) $(PYTHON) examples/run.py passthrough
