@@ -182,6 +182,15 @@ func (s *service) start() {
 		s.past = append(s.past, s.proc)
 	}
 	args := []string{"serve", "--policy", s.policyFile(), "--grpc", fmt.Sprintf("127.0.0.1:%d", s.grpc), "--admin", fmt.Sprintf("127.0.0.1:%d", s.admin)}
+	var peers []string
+	for _, other := range s.e.services {
+		if other != s {
+			peers = append(peers, fmt.Sprintf("127.0.0.1:%d", other.grpc))
+		}
+	}
+	if len(peers) > 0 {
+		args = append(args, "--advertise", fmt.Sprintf("127.0.0.1:%d", s.grpc), "--peers", strings.Join(peers, ","))
+	}
 	p, err := startProcess("crossdoor serve", s.e.environ, crossdoorBin, append(args, s.e.opts.serve...)...)
 	if err != nil {
 		s.e.t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -210,49 +209,18 @@ func TestRestartUnderLoad(t *testing.T) {
 	e := start(t, options{concurrency: "2"}, lane{name: "load", targets: two(), uncounted: true})
 	l := e.lane("load")
 	l.fakes[0].Always(entitlement)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	statuses := map[int]int{}
-	for n := range 6 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				a := l.send(call{stream: n%2 == 0})
-				if _, _, err := messagesError(a); a.status != 200 && err != nil {
-					t.Errorf("%d: %v", a.status, err)
-				}
-				mu.Lock()
-				statuses[a.status]++
-				mu.Unlock()
-			}
-		})
-	}
+	load := l.load(6)
 	for range 2 {
-		mu.Lock()
-		want := statuses[200] + 30
-		mu.Unlock()
-		eventually(t, 20*time.Second, "requests are served", func() error {
-			mu.Lock()
-			defer mu.Unlock()
-			if statuses[200] < want {
-				return fmt.Errorf("%v", statuses)
-			}
-			return nil
-		})
+		load.more(30)
 		e.service().proc.kill()
 		e.service().start()
 	}
 	e.waitReady()
-	close(stop)
-	wg.Wait()
-	for s := range statuses {
-		if s != 200 && s != 429 && s != 503 {
-			t.Errorf("statuses %v", statuses)
+	load.more(30)
+	load.stop()
+	for _, r := range load.results {
+		if r.status != 200 && r.status != 429 && r.status != 503 {
+			t.Errorf("status %d", r.status)
 		}
 	}
 	if got := servedBy(l, call{}); got != "200 load-b" {

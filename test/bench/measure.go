@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// settle is longer than Envoy keeps access-log entries back, so that their cost
+// falls on the case that caused it.
+const settle = 300 * time.Millisecond
+
+// series holds one value a block.
+type series struct {
+	p50, p99   []float64 // of whole answers
+	first      []float64 // p50 of the times to the first byte
+	event50    []float64 // of the single events
+	event99    []float64
+	throughput []float64 // answers a second
+}
+
+// cost is what one request used, in microseconds of processor time.
+type cost struct{ envoy, service float64 }
+
+// result is one load, measured.
+type result struct {
+	load
+	healthy [sides]series
+	failed  [sides]series // with one failed attempt; empty unless load.fails
+	sent    [sides]int    // requests
+	costs   [sides]cost   // a request, healthy and failed ones alike
+	peaks   [sides]struct{ envoy, service int64 }
+}
+
+// bench is a run: the sides and the platform behind them.
+type bench struct {
+	sides    [sides]*side
+	upstream *upstream
+}
+
+// variant is a side with or without a failed attempt.
+type variant struct {
+	side  int
+	fails bool
+}
+
+// measure runs the blocks of l.
+func (b *bench) measure(ctx context.Context, l load) (*result, error) {
+	r := &result{load: l}
+	req := newRequest(l.size, l.events, l.pace)
+	for i, s := range b.sides { // connections stand, code and pools are warm
+		if _, err := s.closedLoop(ctx, req, l.clients, l.clients); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.title(), err)
+		}
+		b.sides[i].resetPeaks()
+	}
+	before, err := b.usages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(l.limit)
+	for n := 0; n < l.blocks && (n == 0 || time.Now().Before(deadline)) && err == nil; n++ {
+		err = b.block(ctx, r, req)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.title(), err)
+	}
+	after, err := b.usages(ctx)
+	for i, s := range b.sides {
+		n := float64(r.sent[i])
+		r.costs[i] = cost{envoy: micros(after[i].envoy-before[i].envoy) / n, service: micros(after[i].service-before[i].service) / n}
+		var perr error
+		r.peaks[i].envoy, r.peaks[i].service, perr = s.peaks()
+		err = errors.Join(err, perr)
+	}
+	return r, err
+}
+
+// usages are what every side has used, once it has come to rest.
+func (b *bench) usages(ctx context.Context) (out [sides]usage, err error) {
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return out, ctx.Err()
+	}
+	for i, s := range b.sides {
+		var one error
+		out[i], one = s.usage()
+		err = errors.Join(err, one)
+	}
+	return out, err
+}
+
+// block runs every variant and then all again in reverse order.
+func (b *bench) block(ctx context.Context, r *result, req *request) error {
+	order := []variant{{side: sideD}, {side: sideN}, {side: sideP}}
+	if r.fails {
+		order = append(order, variant{side: sideD, fails: true}, variant{side: sideN, fails: true}, variant{side: sideP, fails: true})
+	}
+	samples := map[variant][]sample{}
+	took := map[variant]time.Duration{}
+	for i := range 2 * len(order) {
+		v := order[min(i, 2*len(order)-1-i)]
+		begin := time.Now()
+		got, err := b.segment(ctx, r, req, v)
+		if err != nil {
+			return err
+		}
+		took[v] += time.Since(begin)
+		samples[v] = append(samples[v], got...)
+	}
+	for _, v := range order {
+		to := &r.healthy[v.side]
+		if v.fails {
+			to = &r.failed[v.side]
+		}
+		to.add(samples[v], took[v])
+	}
+	return nil
+}
+
+// segment runs one variant for a short while.
+func (b *bench) segment(ctx context.Context, r *result, req *request, v variant) ([]sample, error) {
+	s := b.sides[v.side]
+	req = req.with(v.fails)
+	if v.fails {
+		// A success at the failing target: its breaker counts failures in a row.
+		if _, err := s.send(ctx, healing(), time.Now()); err != nil {
+			return nil, err
+		}
+		r.sent[v.side]++
+	}
+	before := b.upstream.failed.Load()
+	var out []sample
+	var err error
+	if r.rate > 0 {
+		out, err = s.openLoop(ctx, req, r.requests, r.rate)
+	} else {
+		out, err = s.closedLoop(ctx, req, r.clients, r.requests)
+	}
+	r.sent[v.side] += r.requests
+	want := int64(0)
+	if v.fails {
+		want = int64(r.requests)
+	}
+	if got := b.upstream.failed.Load() - before; err == nil && got != want {
+		err = fmt.Errorf("%s: %d failed attempts, not %d", s.name, got, want)
+	}
+	return out, err
+}
+
+// add takes the samples of one block.
+func (s *series) add(samples []sample, took time.Duration) {
+	var whole, first, events []float64
+	for _, one := range samples {
+		whole = append(whole, one.took)
+		first = append(first, one.first)
+		events = append(events, one.events...)
+	}
+	s.p50 = append(s.p50, median(whole))
+	s.p99 = append(s.p99, quantile(whole, 0.99))
+	s.first = append(s.first, median(first))
+	s.throughput = append(s.throughput, float64(len(samples))/took.Seconds())
+	if len(events) > 0 {
+		s.event50 = append(s.event50, median(events))
+		s.event99 = append(s.event99, quantile(events, 0.99))
+	}
+}
