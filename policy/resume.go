@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/crossdoor/crossdoor/policy/config"
@@ -42,21 +43,25 @@ func (x *Exchange) Merge(attempts []Attempt) {
 
 // follow puts the exchange behind its newest attempt.
 func (x *Exchange) follow(a *Attempt) {
+	if a.Place != x.cursor {
+		x.cursor, x.retries, x.tried = a.Place, 0, nil
+	}
 	if !a.Closed() {
-		x.cursor, x.state = a.Place, StateAttempting
+		x.state = StateAttempting
 		only := func(key int) bool { return key == a.Key }
 		target := x.Plan.Places[a.Place].Entry.Target
 		a.admission, _ = x.health.Admit(target, a.Model, only, nil)
 		return
 	}
 	x.state = StateDeciding
-	if a.Place != x.cursor {
-		x.cursor, x.retries, x.tried = a.Place, 0, nil
-	}
 	switch a.Decision {
 	case VerbRetry:
 		x.retries++
 	case VerbFailover:
+		if target := x.Plan.Places[a.Place].Entry.Target; a.Outcome.Status == http.StatusRequestEntityTooLarge &&
+			x.Plan.Route.Action(a.Outcome.Kind, target) == config.ActionStop {
+			x.larger = max(x.larger, target.Limits.Body) // decide says why
+		}
 		if a.Outcome.Blame == BlameKey || a.Outcome.Blame == BlameKeyModel {
 			x.tried = append(x.tried, a.Key)
 			return
