@@ -70,7 +70,10 @@ func (l load) name() string {
 }
 
 func (l load) title() string {
-	t := fmt.Sprintf("%s, %d clients", l.name(), l.clients)
+	t := l.name() + ", one client"
+	if l.clients > 1 {
+		t = fmt.Sprintf("%s, %d clients", l.name(), l.clients)
+	}
 	if l.fails {
 		t += ", one failed attempt"
 	}
@@ -78,7 +81,7 @@ func (l load) title() string {
 }
 
 // chosen are the loads of a run.
-func chosen(quick bool, only string) []load { //nolint:revive // a flag of the command line
+func chosen(quick bool, only string) []load {
 	var out []load
 	for _, l := range loads {
 		if !strings.Contains(l.title(), only) || quick && !l.quick {

@@ -47,7 +47,7 @@ func newRequest(size, events int, pace time.Duration) *request {
 }
 
 // with is r with another fate.
-func (r *request) with(fails bool) *request { //nolint:revive // the flag is what the case varies
+func (r *request) with(fails bool) *request {
 	c := *r
 	c.fails, c.marked = fails, fails
 	return &c
@@ -100,7 +100,7 @@ func (s *side) send(ctx context.Context, r *request, due time.Time) (sample, err
 	if err != nil {
 		return sample{}, fmt.Errorf("%s: %w: %s", s.name, err, s.envoy.out)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // read to its end, or broken
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 300)) // the status is the error, this its explanation
 		return sample{}, fmt.Errorf("%s: %s: %s", s.name, resp.Status, text)
@@ -145,7 +145,6 @@ func (s *sample) readEvents(body io.Reader, n int, due time.Time) error {
 		}
 		if _, after, ok := bytes.Cut(line, []byte(`"sha256":"`)); ok {
 			want = string(after[:min(2*sha256.Size, len(after))])
-			pending = pending[:0]
 			break
 		}
 		if len(line) == 1 || err != nil {

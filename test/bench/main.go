@@ -15,29 +15,29 @@ import (
 
 // options of a run.
 type options struct {
-	bin     programs
-	quick   bool
-	update  bool
-	only    string
-	docs    string
-	verbose io.Writer
+	bin    programs
+	quick  bool
+	update bool
+	only   string
+	docs   string
+	log    io.Writer
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		stop()
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(args) == 2 && args[0] == "noop" {
-		return serveNoop(args[1])
+		return serveNoop(ctx, args[1])
 	}
-	o := options{verbose: log}
+	o := options{log: log}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(log)
 	fs.StringVar(&o.bin.envoy, "envoy", os.Getenv("ENVOY"), "Envoy binary; default $ENVOY")
@@ -56,7 +56,9 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, rep.markdown())
+	if _, err := io.WriteString(out, rep.markdown()); err != nil {
+		return err
+	}
 	if o.update {
 		return rep.update(o.docs)
 	}
@@ -70,7 +72,7 @@ func (o *options) measure(ctx context.Context) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 	if err := o.prepare(ctx, dir); err != nil {
 		return nil, err
 	}
@@ -87,7 +89,7 @@ func (o *options) measure(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	for _, which := range []int{sideN, sideP} {
-		fmt.Fprintf(o.verbose, "%s: memory with %d bodies of 32 MB\n", sideNames[which], held)
+		o.sayf("%s: memory with %d bodies of 32 MB\n", sideNames[which], held)
 		f, err := measureMemory(ctx, which, o.bin, dir, u)
 		if err != nil {
 			return nil, err
@@ -96,6 +98,11 @@ func (o *options) measure(ctx context.Context) (*report, error) {
 	}
 	rep.took = time.Since(began)
 	return rep, nil
+}
+
+// sayf tells how far the run is.
+func (o *options) sayf(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.log, format, args...) // nobody may be listening
 }
 
 // prepare makes sure that there are binaries.
@@ -108,7 +115,7 @@ func (o *options) prepare(ctx context.Context, dir string) error {
 		return nil
 	}
 	o.bin.crossdoor = filepath.Join(dir, "crossdoor")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.bin.crossdoor, "github.com/crossdoor/crossdoor/cmd/crossdoor")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", o.bin.crossdoor, "github.com/crossdoor/crossdoor/cmd/crossdoor") //nolint:gosec // the folder of this run
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build ./cmd/crossdoor: %w\n%s", err, out)
 	}
@@ -118,7 +125,7 @@ func (o *options) prepare(ctx context.Context, dir string) error {
 func (o *options) measureLoads(ctx context.Context, rep *report, dir string, u *upstream) error {
 	b := &bench{upstream: u}
 	for i := range b.sides {
-		s, err := startSide(i, o.bin, dir, u)
+		s, err := startSide(ctx, i, o.bin, dir, u)
 		if err != nil {
 			return err
 		}
@@ -131,7 +138,7 @@ func (o *options) measureLoads(ctx context.Context, rep *report, dir string, u *
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(o.verbose, "%-50s %3d blocks, %.1f s\n", l.title(), len(r.healthy[sideD].p50), time.Since(begin).Seconds())
+		o.sayf("%-50s %3d blocks, %.1f s\n", l.title(), len(r.healthy[sideD].p50), time.Since(begin).Seconds())
 		rep.results = append(rep.results, r)
 	}
 	return nil

@@ -20,16 +20,18 @@ type series struct {
 	throughput []float64 // answers a second
 }
 
-// cost is what one request used, in microseconds of processor time.
+// cost is processor time, in microseconds.
 type cost struct{ envoy, service float64 }
 
 // result is one load, measured.
 type result struct {
 	load
+
 	healthy [sides]series
 	failed  [sides]series // with one failed attempt; empty unless load.fails
-	sent    [sides]int    // requests
-	costs   [sides]cost   // a request, healthy and failed ones alike
+	sent    [sides]int    // healthy requests
+	failing [sides]int    // requests with a failed attempt
+	used    [sides]cost   // all of them together
 	peaks   [sides]struct{ envoy, service int64 }
 }
 
@@ -37,7 +39,12 @@ type result struct {
 type bench struct {
 	sides    [sides]*side
 	upstream *upstream
+	inARow   [sides]int // failed attempts since the failing target last did well
 }
+
+// mostInARow is well below the 1,000 failures in a row that would eject the
+// failing target (policy.yaml.tmpl).
+const mostInARow = 400
 
 // variant is a side with or without a failed attempt.
 type variant struct {
@@ -68,8 +75,7 @@ func (b *bench) measure(ctx context.Context, l load) (*result, error) {
 	}
 	after, err := b.usages(ctx)
 	for i, s := range b.sides {
-		n := float64(r.sent[i])
-		r.costs[i] = cost{envoy: micros(after[i].envoy-before[i].envoy) / n, service: micros(after[i].service-before[i].service) / n}
+		r.used[i] = cost{envoy: micros(after[i].envoy - before[i].envoy), service: micros(after[i].service - before[i].service)}
 		var perr error
 		r.peaks[i].envoy, r.peaks[i].service, perr = s.peaks()
 		err = errors.Join(err, perr)
@@ -125,14 +131,17 @@ func (b *bench) block(ctx context.Context, r *result, req *request) error {
 // segment runs one variant for a short while.
 func (b *bench) segment(ctx context.Context, r *result, req *request, v variant) ([]sample, error) {
 	s := b.sides[v.side]
-	req = req.with(v.fails)
+	want := 0
 	if v.fails {
-		// A success at the failing target: its breaker counts failures in a row.
-		if _, err := s.send(ctx, healing(), time.Now()); err != nil {
+		want = r.requests
+		if err := b.heal(ctx, v.side, want); err != nil {
 			return nil, err
 		}
-		r.sent[v.side]++
+		r.failing[v.side] += want
+	} else {
+		r.sent[v.side] += r.requests
 	}
+	req = req.with(v.fails)
 	before := b.upstream.failed.Load()
 	var out []sample
 	var err error
@@ -141,20 +150,27 @@ func (b *bench) segment(ctx context.Context, r *result, req *request, v variant)
 	} else {
 		out, err = s.closedLoop(ctx, req, r.clients, r.requests)
 	}
-	r.sent[v.side] += r.requests
-	want := int64(0)
-	if v.fails {
-		want = int64(r.requests)
-	}
-	if got := b.upstream.failed.Load() - before; err == nil && got != want {
+	if got := int(b.upstream.failed.Load() - before); err == nil && got != want {
 		err = fmt.Errorf("%s: %d failed attempts, not %d", s.name, got, want)
 	}
 	return out, err
 }
 
+// heal gives the failing target a success, when n further failures could eject
+// it.
+func (b *bench) heal(ctx context.Context, which, n int) error {
+	if b.inARow[which] += n; b.inARow[which] < mostInARow {
+		return nil
+	}
+	b.inARow[which] = n
+	_, err := b.sides[which].closedLoop(ctx, healing(), 1, 1)
+	return err
+}
+
 // add takes the samples of one block.
 func (s *series) add(samples []sample, took time.Duration) {
-	var whole, first, events []float64
+	whole, first := make([]float64, 0, len(samples)), make([]float64, 0, len(samples))
+	var events []float64
 	for _, one := range samples {
 		whole = append(whole, one.took)
 		first = append(first, one.first)

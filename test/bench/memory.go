@@ -20,7 +20,7 @@ type footprint struct {
 // measureMemory starts side which afresh and puts 8 bodies of 32 MB in flight,
 // none of which the platform answers before it has all of them.
 func measureMemory(ctx context.Context, which int, bin programs, dir string, u *upstream) (f footprint, err error) {
-	s, err := startSide(which, bin, dir, u)
+	s, err := startSide(ctx, which, bin, dir, u)
 	if err != nil {
 		return f, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,9 +26,9 @@ type noop struct {
 }
 
 // serveNoop is the body of the process that `bench noop ADDRESS` is.
-func serveNoop(address string) error {
+func serveNoop(ctx context.Context, address string) error {
 	const window = 32 << 20
-	listener, err := net.Listen("tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("no-op service: %w", err)
 	}

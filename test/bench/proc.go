@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +30,8 @@ type process struct {
 }
 
 func startProcess(name string, env []string, bin string, args ...string) (*process, error) {
-	p := &process{name: name, cmd: exec.Command(bin, args...), out: &tail{}, done: make(chan struct{})}
+	p := &process{name: name, cmd: exec.Command(bin, args...), //nolint:gosec,noctx // the binaries of the run, until stop
+		out: &tail{}, done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -107,17 +109,20 @@ func (t *tail) String() string {
 }
 
 // freePort is one that nobody listens on right now.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("free port: %T", l.Addr())
+	return portOf(l), l.Close()
+}
+
+// portOf is the port of a TCP listener.
+func portOf(l net.Listener) int {
+	if addr, ok := l.Addr().(*net.TCPAddr); ok {
+		return addr.Port
 	}
-	return addr.Port, nil
+	return 0
 }
 
 // waitFor polls url until its answer has text.
@@ -146,7 +151,7 @@ func fetch(url string) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // read to its end, or broken
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err.Error()

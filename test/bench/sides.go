@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -53,12 +55,12 @@ type ports struct {
 }
 
 // startSide starts side which in a folder of its own under dir.
-func startSide(which int, bin programs, dir string, u *upstream) (*side, error) {
+func startSide(ctx context.Context, which int, bin programs, dir string, u *upstream) (*side, error) {
 	s := &side{name: sideNames[which], client: newClient()}
 	p := ports{Platform: u.main, Busy: u.busy, Noop: which == sideN, RouteBuffer: routeBuffer}
 	var err error
 	for _, port := range []*int{&p.Listen, &p.Admin, &p.Service, &p.Ops} {
-		if *port, err = freePort(); err != nil {
+		if *port, err = freePort(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -95,8 +97,9 @@ func (s *side) startCrossdoor(bin programs, dir string, p ports) (string, error)
 		return "", err
 	}
 	env := []string{"BENCH_KEY=sk-bench"}
-	render := exec.Command(bin.crossdoor, "render", "--policy", policy, "--for", "envoy", "--out", dir, "--service", loopback(p.Service),
-		"--listen", loopback(p.Listen), "--admin-port", fmt.Sprint(p.Admin))
+	render := exec.Command( //nolint:gosec,noctx // ends by itself
+		bin.crossdoor, "render", "--policy", policy, "--for", "envoy", "--out", dir, "--service", loopback(p.Service),
+		"--listen", loopback(p.Listen), "--admin-port", strconv.Itoa(p.Admin))
 	if out, err := render.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("crossdoor render: %w: %s", err, out)
 	}
@@ -157,7 +160,7 @@ func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 // write fills the template of that name into dir.
 func write(dir, name string, p ports) (string, error) {
 	path := filepath.Join(dir, name)
-	f, err := os.Create(path)
+	f, err := os.Create(path) //nolint:gosec // in the folder of this run
 	if err != nil {
 		return "", err
 	}
@@ -166,15 +169,16 @@ func write(dir, name string, p ports) (string, error) {
 
 // envoyVersion is what the binary says of itself.
 func envoyVersion(bin string) (string, error) {
-	out, err := exec.Command(bin, "--version").Output()
+	out, err := exec.Command(bin, "--version").Output() //nolint:noctx // ends by itself
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", bin, err)
 	}
 	// `envoy  version: COMMIT/1.40.0/Clean/RELEASE/BoringSSL`
-	if parts := strings.Split(string(out), "/"); len(parts) > 1 {
+	_, after, _ := strings.Cut(string(out), "version:")
+	if parts := strings.Split(after, "/"); len(parts) > 1 {
 		return parts[1], nil
 	}
-	return strings.TrimSpace(string(out)), nil
+	return "", fmt.Errorf("%s --version says %q", bin, out)
 }
 
 // drainAll reads and drops what is left of r.

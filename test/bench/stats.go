@@ -22,7 +22,7 @@ func quantile(xs []float64, q float64) float64 {
 	at := q * float64(len(s)-1)
 	lo := int(math.Floor(at))
 	hi := min(lo+1, len(s)-1)
-	if s[lo] == s[hi] { // also two infinities, whose difference is no number
+	if at == float64(lo) || s[lo] == s[hi] { // also beside an infinity, which no factor makes 0
 		return s[lo]
 	}
 	return s[lo] + (at-float64(lo))*(s[hi]-s[lo])

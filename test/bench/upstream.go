@@ -60,11 +60,7 @@ func (u *upstream) listen(ctx context.Context, h http.HandlerFunc) (int, error) 
 	s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
 	u.servers = append(u.servers, s)
 	go func() { _ = s.Serve(l) }() // until close
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("platform: %T", l.Addr())
-	}
-	return addr.Port, nil
+	return portOf(l), nil
 }
 
 func (u *upstream) close() {
