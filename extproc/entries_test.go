@@ -28,6 +28,15 @@ func (e *envoy) log(to *replica, name string, end ended) {
 	to.logs(name, e.entry(name, end))
 }
 
+// served is a plain answer that reaches the client whole.
+func (e *envoy) served() {
+	e.Helper()
+	e.final(from(200, "application/json"))
+	e.plan.leave()
+	e.log(e.replica, names.LogAttempt, ended{tail: `{"stop_reason":"end_turn"}`})
+	e.log(e.replica, names.LogExchange, ended{})
+}
+
 // logs sends entries in one message.
 func (r *replica) logs(name string, entries ...*accesslogdata.HTTPAccessLogEntry) {
 	r.Helper()

@@ -151,7 +151,10 @@ func TestExchangeIllegalSteps(t *testing.T) {
 	}{
 		{"held", func(x *Exchange, n int) error { return x.Held(n, now) }, map[State]bool{StateAttempting: true}},
 		{"commit", func(x *Exchange, n int) error { return x.Commit(n, now) }, map[State]bool{StateAttempting: true, StateHolding: true}},
-		{"fail", func(x *Exchange, n int) error { _, err := x.Fail(n, OutcomeOf(config.KindTimeout, ""), now); return err }, map[State]bool{StateAttempting: true, StateHolding: true}},
+		{"fail", func(x *Exchange, n int) error {
+			_, err := x.Fail(n, OutcomeOf(config.KindTimeout, ""), now)
+			return err
+		}, map[State]bool{StateAttempting: true, StateHolding: true}},
 		{"finish", func(x *Exchange, n int) error { return x.Finish(n, OutcomeOf(config.KindOK, ""), now) }, map[State]bool{StateCommitted: true}},
 	}
 	for _, state := range allStates {
