@@ -63,19 +63,18 @@ type options struct {
 
 // env is one Envoy, its services, and the lanes' fake platforms.
 type env struct {
-	t         testing.TB
-	opts      options
-	dir       string
-	policy    string
-	trailFile string
-	ca        *fakeplatform.CA
-	listen    int
-	admin     int
-	services  []*service
-	envoy     *process
-	lanes     map[string]*laneRun
-	order     []*laneRun
-	environ   []string
+	t        testing.TB
+	opts     options
+	dir      string
+	policy   string
+	ca       *fakeplatform.CA
+	listen   int
+	admin    int
+	services []*service
+	envoy    *process
+	lanes    map[string]*laneRun
+	order    []*laneRun
+	environ  []string
 }
 
 // service is one replica.
@@ -83,6 +82,7 @@ type service struct {
 	e     *env
 	grpc  int
 	admin int
+	dir   string // its working directory: the policy's trail file is relative
 	trail string
 	proc  *process
 	past  []*process // killed ones
@@ -96,19 +96,20 @@ func start(t testing.TB, o options, lanes ...lane) *env {
 		t.Fatal(err)
 	}
 	e := &env{t: t, opts: o, dir: t.TempDir(), ca: ca, listen: freePort(t), admin: freePort(t), lanes: map[string]*laneRun{}}
-	e.policy, e.trailFile = filepath.Join(e.dir, "crossdoor.yaml"), filepath.Join(e.dir, "trail.jsonl")
+	e.policy = filepath.Join(e.dir, "crossdoor.yaml")
 	for i := range max(1, o.replicas) {
-		e.services = append(e.services, &service{e: e, grpc: freePort(t), admin: freePort(t), trail: filepath.Join(e.dir, fmt.Sprintf("trail-%d.jsonl", i))})
+		dir := filepath.Join(e.dir, fmt.Sprintf("replica-%d", i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		e.services = append(e.services, &service{e: e, grpc: freePort(t), admin: freePort(t), dir: dir, trail: filepath.Join(dir, "trail.jsonl")})
 	}
-	e.services[0].trail = e.trailFile
 	t.Cleanup(e.finish)
 	for _, l := range lanes {
 		e.addLane(l)
 	}
 	e.writeFile("ca.pem", string(ca.PEM()))
-	for _, s := range e.services {
-		e.writeFile(filepath.Base(s.policyFile()), e.policyText(s.trail))
-	}
+	e.writeFile("crossdoor.yaml", e.policyText())
 	e.renderConfig()
 	if o.envoyFirst {
 		e.startEnvoy()
@@ -124,13 +125,6 @@ func start(t testing.TB, o options, lanes ...lane) *env {
 	e.startEnvoy()
 	e.waitReady()
 	return e
-}
-
-func (s *service) policyFile() string {
-	if s == s.e.services[0] {
-		return s.e.policy
-	}
-	return strings.TrimSuffix(s.trail, ".jsonl") + "-policy.yaml"
 }
 
 func (e *env) writeFile(name, text string) string {
@@ -155,7 +149,7 @@ func (e *env) renderConfig() {
 	}
 	<-p.done
 	if p.err != nil {
-		e.t.Fatalf("crossdoor render: %v\n%s\n%s", p.err, p.out, e.policyText(e.trailFile))
+		e.t.Fatalf("crossdoor render: %v\n%s\n%s", p.err, p.out, e.policyText())
 	}
 }
 
@@ -181,7 +175,7 @@ func (s *service) start() {
 	if s.proc != nil {
 		s.past = append(s.past, s.proc)
 	}
-	args := []string{"serve", "--policy", s.policyFile(), "--grpc", fmt.Sprintf("127.0.0.1:%d", s.grpc), "--admin", fmt.Sprintf("127.0.0.1:%d", s.admin)}
+	args := []string{"serve", "--policy", s.e.policy, "--grpc", fmt.Sprintf("127.0.0.1:%d", s.grpc), "--admin", fmt.Sprintf("127.0.0.1:%d", s.admin)}
 	var peers []string
 	for _, other := range s.e.services {
 		if other != s {
@@ -191,7 +185,7 @@ func (s *service) start() {
 	if len(peers) > 0 {
 		args = append(args, "--advertise", fmt.Sprintf("127.0.0.1:%d", s.grpc), "--peers", strings.Join(peers, ","))
 	}
-	p, err := startProcess("crossdoor serve", s.e.environ, crossdoorBin, append(args, s.e.opts.serve...)...)
+	p, err := startIn(s.dir, "crossdoor serve", s.e.environ, crossdoorBin, append(args, s.e.opts.serve...)...)
 	if err != nil {
 		s.e.t.Fatal(err)
 	}

@@ -88,8 +88,9 @@ func (l *laneRun) keyEnv(i, k int) string {
 	return fmt.Sprintf("KEY_%s_%s_%d", strings.ToUpper(strings.ReplaceAll(l.name, "-", "_")), strings.ToUpper(letter(i)), k)
 }
 
-// policyText is the environment's policy with the trail at the path.
-func (e *env) policyText(trail string) string {
+// policyText is the environment's policy. All replicas have the same: each
+// writes its trail where it runs.
+func (e *env) policyText() string {
 	var b strings.Builder
 	b.WriteString("version: 1\n")
 	for _, line := range e.opts.top {
@@ -98,7 +99,7 @@ func (e *env) policyText(trail string) string {
 	if e.opts.trail != "" {
 		b.WriteString("trail: " + e.opts.trail + "\n")
 	} else {
-		fmt.Fprintf(&b, "trail: {recent: 1000, file: %q}\n", trail)
+		b.WriteString("trail: {recent: 1000, file: trail.jsonl}\n")
 	}
 	b.WriteString("targets:\n")
 	for _, l := range e.order {

@@ -24,7 +24,13 @@ type process struct {
 }
 
 func startProcess(name string, env []string, bin string, args ...string) (*process, error) {
+	return startIn("", name, env, bin, args...)
+}
+
+// startIn is startProcess in a working directory.
+func startIn(dir, name string, env []string, bin string, args ...string) (*process, error) {
 	p := &process{name: name, cmd: exec.Command(bin, args...), out: &lockedBuffer{}, done: make(chan struct{})}
+	p.cmd.Dir = dir
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	// A test binary that dies must not leave an Envoy behind.

@@ -38,7 +38,7 @@ func TestTwoReplicas(t *testing.T) {
 		})
 		for _, r := range l.records() {
 			if r.summary() != "a entitlement failover, b ok serve" || r.Outcome != "failed_over" {
-				t.Errorf("%s: record %s", name, r.line)
+				t.Errorf("%s: %s: skips %q, attempts %q, outcome %q", name, r.ID, r.skips(), r.summary(), r.Outcome)
 			}
 		}
 		e.metric(30, "requests_total", "route", name, "outcome", "failed_over")

@@ -47,7 +47,7 @@ func TestSecretsStayInside(t *testing.T) {
 		e.checkSecrets(path, text)
 	}
 	// What `crossdoor trail` shows is the same record.
-	out, err := exec.Command(crossdoorBin, "trail", "--file", e.trailFile, "--format", "json").CombinedOutput()
+	out, err := exec.Command(crossdoorBin, "trail", "--file", e.service().trail, "--format", "json").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), r.ID) {
 		t.Errorf("crossdoor trail: %v\n%s", err, out)
 	}
