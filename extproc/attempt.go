@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/crossdoor/crossdoor/envoy/names"
 	"github.com/crossdoor/crossdoor/extproc/wire"
 	"github.com/crossdoor/crossdoor/policy"
@@ -34,8 +37,9 @@ func (s *Server) attempt(stream counted) error {
 		r.immediate(&out, nil)
 	case a == nil:
 		return nil // the client left while the attempt was due
-	default:
-		s.sendAttempt(x, a, &out, askBody || req.Kind == wire.KindRequestBody)
+	case !s.sendAttempt(x, a, &out, askBody || req.Kind == wire.KindRequestBody):
+		// Closing well would send it on with the last target's headers.
+		return status.Error(codes.Aborted, "the exchange is over")
 	}
 	return stream.Send(&out)
 }
@@ -89,10 +93,14 @@ func (s *Server) begin(x *exchange, now time.Time) (*policy.Attempt, bool) {
 }
 
 // sendAttempt fills out with attempt a. asked says that Envoy sent the body
-// again and waits for one in return.
-func (s *Server) sendAttempt(x *exchange, a *policy.Attempt, out *wire.Response, asked bool) {
+// again and waits for one in return. false: the body was let go since a was
+// chosen, because the client left or the total ran out.
+func (s *Server) sendAttempt(x *exchange, a *policy.Attempt, out *wire.Response, asked bool) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.body == nil {
+		return false
+	}
 	edits := s.attemptEdits(x, a, x.length(a))
 	out.Reset()
 	out.Kind, out.Set, out.Remove, out.Meta = wire.KindRequestHeaders, edits.set, edits.remove, x.meta(a)
@@ -100,9 +108,10 @@ func (s *Server) sendAttempt(x *exchange, a *policy.Attempt, out *wire.Response,
 		out.Kind = wire.KindRequestBody
 	}
 	if x.unchanged(a) && !asked {
-		return
+		return true
 	}
 	out.HasBody, out.Replace = true, !asked
 	out.Body = x.bodyFor(a)
 	out.Set = append(out.Set, field{Name: "content-length", Value: strconv.Itoa(len(out.Body.Bytes()))})
+	return true
 }
