@@ -79,7 +79,7 @@ func (p *filter) recv() *extprocv3.ProcessingResponse {
 	return out
 }
 
-// answered reports whether an answer comes within d of the bubble's time.
+// silentFor reports whether no answer comes within d of the bubble's time.
 func (p *filter) silentFor(d time.Duration) bool {
 	got := make(chan struct{})
 	go func() { defer close(got); p.recv() }()
@@ -95,8 +95,10 @@ func (p *filter) silentFor(d time.Duration) bool {
 	}
 }
 
-// leave is the client that goes: Envoy resets the stream.
+// leave is the client that goes, once all that was sent is read: Envoy resets
+// the stream.
 func (p *filter) leave() {
+	synctest.Wait()
 	p.cancel()
 	synctest.Wait()
 }

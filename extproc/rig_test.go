@@ -178,6 +178,9 @@ func (r *replica) idle() {
 	if n := r.metric("crossdoor_held_bytes"); n != 0 {
 		r.Errorf("%v held bytes are left", n)
 	}
+	for _, stack := range handlers() {
+		r.Errorf("a goroutine is left:\n%s", stack)
+	}
 	for _, t := range r.policy.Targets {
 		if t.MaxConcurrency == 0 {
 			continue
@@ -186,6 +189,23 @@ func (r *replica) idle() {
 			r.Errorf("slots of %s are left taken", t.Name)
 		}
 	}
+}
+
+// handlers are the stacks of the goroutines that run this package's code, tests
+// aside.
+func handlers() []string {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	var out []string
+	for stack := range strings.SplitSeq(string(buf), "\n\n") {
+		for line := range strings.Lines(stack) {
+			if strings.HasPrefix(line, "\t") && strings.Contains(line, "/extproc/") && !strings.Contains(line, "_test.go:") {
+				out = append(out, stack)
+				break
+			}
+		}
+	}
+	return out
 }
 
 // metric is the sum of a metric's series whose labels include the given pairs.
