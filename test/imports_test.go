@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -100,18 +101,10 @@ func TestImports(t *testing.T) {
 		}
 	}
 	for _, rule := range arrows {
-		if !slices.ContainsFunc(keys(packages), func(p string) bool { return below(p, rule.folder) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(packages)), func(p string) bool { return below(p, rule.folder) }) {
 			t.Errorf("the list has %q, the tree has not", rule.folder)
 		}
 	}
-}
-
-func keys(m map[string]bool) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	return out
 }
 
 // sources are the project's files with one of the endings, relative to its root
