@@ -39,8 +39,9 @@ var (
 
 // anchors are the fragments of a page's headings, as GitHub makes them.
 func anchors(text string) []string {
-	var out []string
-	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+	found := heading.FindAllStringSubmatch(text, -1)
+	out := make([]string, 0, len(found))
+	for _, m := range found {
 		out = append(out, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
 	}
 	return out
@@ -74,8 +75,9 @@ type fence struct{ kind, text string }
 var fenced = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
 func fences(text string) []fence {
-	var out []fence
-	for _, m := range fenced.FindAllStringSubmatch(text, -1) {
+	found := fenced.FindAllStringSubmatch(text, -1)
+	out := make([]fence, 0, len(found))
+	for _, m := range found {
 		out = append(out, fence{kind: m[1], text: m[2]})
 	}
 	return out
@@ -252,7 +254,10 @@ func TestFileSizes(t *testing.T) {
 }
 
 // makeTarget finds the targets that pages tell to make.
-var makeTarget = regexp.MustCompile("(?m)(?:`|^|[ (])make ([a-z][a-z-]*[a-z])\\b")
+var (
+	makeTarget = regexp.MustCompile("(?m)(?:`|^|[ (])make ([a-z][a-z-]*[a-z])\\b")
+	inlineMake = regexp.MustCompile("`make [^`]*`")
+)
 
 // TestDocMakeTargets: every `make …` of a shell block or of inline code exists.
 func TestDocMakeTargets(t *testing.T) {
@@ -265,9 +270,7 @@ func TestDocMakeTargets(t *testing.T) {
 				places = append(places, f.text)
 			}
 		}
-		for _, m := range regexp.MustCompile("`make [^`]*`").FindAllString(text, -1) {
-			places = append(places, m)
-		}
+		places = append(places, inlineMake.FindAllString(text, -1)...)
 		for _, m := range makeTarget.FindAllStringSubmatch(strings.Join(places, "\n"), -1) {
 			if !strings.Contains(makefile, "\n"+m[1]+":") && m[1] != "example" {
 				t.Errorf("%s: no make target %q", doc, m[1])
