@@ -11,6 +11,7 @@ import (
 	"github.com/crossdoor/crossdoor/envoy/names"
 	"github.com/crossdoor/crossdoor/extproc/wire"
 	"github.com/crossdoor/crossdoor/policy"
+	"github.com/crossdoor/crossdoor/policy/config"
 )
 
 // attempt serves the attempt role: it names the target of the next attempt and
@@ -55,6 +56,10 @@ func (s *Server) nextAttempt(ctx context.Context, x *exchange, count string) (*p
 		case x.end.answered != nil:
 			defer x.mu.Unlock()
 			return nil, x.end.answered
+		case a != nil && !a.Closed() && a.N > x.issued && !s.keyUsable(x, x.target(a), a.Key):
+			// Chosen by a replica that has the client's credential; the one in these
+			// headers is another target's.
+			s.fail(x, a, policy.Outcome{Kind: config.KindConnection, Reason: "credential_elsewhere"}, time.Now())
 		case a != nil && !a.Closed() && a.N > x.issued:
 			defer x.mu.Unlock()
 			x.issue(a, count)

@@ -34,7 +34,23 @@ func (s *Server) find(id string, req *wire.Request) (x *exchange, askBody bool) 
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.unseen() {
+		x.client.headers = readClient(req).headers
+	}
+	s.catchUp(x, req)
 	return x, x.body == nil
+}
+
+// unseen: a judge joined it, so the client's headers are not known yet.
+func (x *exchange) unseen() bool { return x.joined && x.client.headers == nil }
+
+// catchUp takes over what other replicas did for x since this one last heard of
+// it. x.mu is held.
+func (s *Server) catchUp(x *exchange, req *wire.Request) {
+	s.mergeState(x, req.Meta(names.MetaState))
+	if x.joined {
+		s.watchJoined(x)
+	}
 }
 
 // findForJudge is find for a judge, which needs no body.
@@ -44,6 +60,11 @@ func (s *Server) findForJudge(req *wire.Request) *exchange {
 	if x == nil && !ended && id != "" {
 		s.metrics.joinMiss.Inc()
 		x = s.join(id, clientRequest{}, req.Meta(names.MetaNode), req.Meta(names.MetaState))
+	}
+	if x != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		s.catchUp(x, req)
 	}
 	return x
 }
@@ -73,6 +94,8 @@ func (s *Server) join(id string, client clientRequest, node, state string) *exch
 	x.run = policy.Resume(plan, s.health, usable, c.attempts(plan))
 	x.takeOver(c)
 	x = s.table.addIfNew(x)
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	s.watchJoined(x)
 	return x
 }
@@ -88,17 +111,22 @@ func passthroughOnly(r *config.Route) bool {
 	return true
 }
 
-// watchJoined lets a joined exchange go when it can have nothing to do here any
-// more: the replica that planned it learns its end, this one may not.
+// watchJoined lets a joined exchange go when nothing was heard of it for as long
+// as the attempt that runs may take: the replica that planned it learns its end,
+// this one may not. x.mu is held.
 func (s *Server) watchJoined(x *exchange) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.end.timer != nil || x.end.done {
+	if x.end.done {
 		return
 	}
-	wait := joinGrace
-	if a := x.run.Last(); a != nil {
-		wait += x.run.Plan.Timeout(a.Place)
+	wait := joinGrace + max(0, time.Until(x.waitUntil))
+	if x.run != nil {
+		if a := x.run.Last(); a != nil {
+			wait += x.run.Plan.Timeout(a.Place)
+		}
+	}
+	if x.end.timer != nil {
+		x.end.timer.Reset(wait)
+		return
 	}
 	x.end.timer = time.AfterFunc(wait, func() {
 		x.mu.Lock()
@@ -107,18 +135,20 @@ func (s *Server) watchJoined(x *exchange) {
 	})
 }
 
-// dropJoined forgets a joined exchange; whoever planned it writes the record.
-// x.mu is held.
+// dropJoined forgets a joined exchange; whoever planned it writes the record. It
+// leaves no tombstone: a message that comes after all joins it again. x.mu is
+// held.
 func (s *Server) dropJoined(x *exchange) {
 	if x.end.done {
 		return
 	}
 	x.end.done = true
 	x.end.timer.Stop()
-	now := time.Now()
 	x.letGo()
-	x.run.End(policy.OutcomeOf(config.KindClientGone, "joined"), now)
-	s.table.remove(x.id, now)
+	if x.run != nil {
+		x.run.End(policy.OutcomeOf(config.KindClientGone, "joined"), time.Now())
+	}
+	s.table.forget(x.id)
 }
 
 // joinWithBody asks Envoy for the request's body and reads it into x, or plans
@@ -142,7 +172,13 @@ func (s *Server) joinWithBody(stream counted, req *wire.Request, out *wire.Respo
 			id: id, policy: p, client: client, started: time.Now(), joined: true, foreignCredential: true,
 		})
 	}
-	if err := s.adoptBody(x, buf); err != nil {
+	err := s.adoptBody(x, buf)
+	if x.joined {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		s.watchJoined(x)
+	}
+	if err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
 	return x, nil

@@ -212,7 +212,7 @@ func (s *Server) newRun(x *exchange, route *config.Route, now time.Time) *policy
 // keyUsable reports whether a key has a value for this request.
 func (s *Server) keyUsable(x *exchange, t *config.Target, key int) bool {
 	if t.Keys[key].Source == config.KeyPassthrough {
-		return x.client.hasCredential() && !x.foreignCredential
+		return (x.client.hasCredential() || x.unseen()) && !x.foreignCredential
 	}
 	_, ok := s.keys.Value(t.Keys[key].Place())
 	return ok

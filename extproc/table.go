@@ -94,6 +94,13 @@ func (t *Table) remove(id string, now time.Time) {
 	}
 }
 
+// forget takes the exchange out as if it had never been here.
+func (t *Table) forget(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.live, id)
+}
+
 // fits reports whether n more bytes would be within the limit now.
 func (t *Table) fits(n int64) bool {
 	t.mu.Lock()
