@@ -52,7 +52,7 @@ func (d *demoRun) until(limit time.Duration, text string) {
 			return nil
 		}
 		if !d.proc.alive() {
-			return fmt.Errorf("it ended: %v", d.proc.err)
+			return fmt.Errorf("it ended: %w", errors.Join(errNotYet, d.proc.err))
 		}
 		return errNotYet
 	})
@@ -67,8 +67,7 @@ func (d *demoRun) end(limit time.Duration) int {
 		}
 		return nil
 	})
-	var exit *exec.ExitError
-	if errors.As(d.proc.err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](d.proc.err); ok {
 		return exit.ExitCode()
 	}
 	return 0
@@ -177,8 +176,9 @@ var (
 )
 
 func curlCommands(text string) []curlCommand {
-	var out []curlCommand
-	for _, m := range curlForm.FindAllStringSubmatch(text, -1) {
+	found := curlForm.FindAllStringSubmatch(text, -1)
+	out := make([]curlCommand, 0, len(found))
+	for _, m := range found {
 		c := curlCommand{url: m[1]}
 		for _, h := range headerForm.FindAllStringSubmatch(m[2], -1) {
 			c.headers = append(c.headers, h[1])

@@ -35,8 +35,7 @@ func TestDemoWithoutEnvoy(t *testing.T) {
 			root := rootCommand()
 			root.SetArgs(append([]string{"demo"}, c.args...))
 			err := root.ExecuteContext(context.Background())
-			var usage usageError
-			if !errors.As(err, &usage) {
+			if _, ok := errors.AsType[usageError](err); !ok {
 				t.Fatalf("%v is no usage error", err)
 			}
 			for _, want := range c.want {

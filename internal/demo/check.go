@@ -31,6 +31,7 @@ type span struct{ from, to time.Duration }
 // observed is all that is known about a request after its end.
 type observed struct {
 	answer
+
 	kind     kind
 	sentSHA  string
 	arrivals []arrival
@@ -42,7 +43,7 @@ type observed struct {
 func (w want) check(o observed) []string {
 	c := &checker{}
 	if o.err != nil {
-		c.fail("the answer broke off: %v", o.err)
+		c.failf("the answer broke off: %v", o.err)
 	}
 	c.same("status", o.status, w.status)
 	if o.status == 0 {
@@ -56,8 +57,11 @@ func (w want) check(o observed) []string {
 	w.checkRecord(c, o.record)
 	for name := range o.header {
 		if strings.HasPrefix(strings.ToLower(name), "x-envoy-") {
-			c.fail("the client got %s", name)
+			c.failf("the client got %s", name)
 		}
+	}
+	if server := o.header.Get("server"); strings.Contains(server, "envoy") {
+		c.failf("the client got server: %s", server)
 	}
 	return c.problems
 }
@@ -71,9 +75,9 @@ func (w want) checkBody(c *checker, o observed) {
 	if w.served != "" {
 		i := len(o.arrivals) - 1
 		if i < 0 || o.arrivals[i].target != w.served {
-			c.fail("%s did not get the request last", w.served)
+			c.failf("%s did not get the request last", w.served)
 		} else if !bytes.Equal(o.body, o.arrivals[i].body) {
-			c.fail("the client's %d bytes are not the %d that %s sent", len(o.body), len(o.arrivals[i].body), w.served)
+			c.failf("the client's %d bytes are not the %d that %s sent", len(o.body), len(o.arrivals[i].body), w.served)
 		}
 	}
 	if w.errType == "" {
@@ -81,10 +85,13 @@ func (w want) checkBody(c *checker, o observed) {
 	}
 	var e struct {
 		Type  string `json:"type"`
-		Error struct{ Type, Message string }
+		Error struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+		} `json:"error"`
 	}
 	if err := json.Unmarshal(o.body, &e); err != nil || e.Type != "error" || e.Error.Message == "" {
-		c.fail("no error in the client's schema: %.120q", o.body)
+		c.failf("no error in the client's schema: %.120q", o.body)
 	}
 	c.same("error type", e.Error.Type, w.errType)
 	if w.served == "" {
@@ -94,7 +101,7 @@ func (w want) checkBody(c *checker, o observed) {
 
 func (w want) checkTimes(c *checker, o observed) {
 	if w.took != (span{}) && (o.headers < w.took.from || o.headers > w.took.to) {
-		c.fail("the answer came after %v, not within %v to %v", o.headers.Round(time.Millisecond), w.took.from, w.took.to)
+		c.failf("the answer came after %v, not within %v to %v", o.headers.Round(time.Millisecond), w.took.from, w.took.to)
 	}
 	if w.retryAfter == (span{}) {
 		return
@@ -102,36 +109,37 @@ func (w want) checkTimes(c *checker, o observed) {
 	text := o.header.Get("retry-after")
 	seconds, err := strconv.Atoi(text)
 	if d := time.Duration(seconds) * time.Second; err != nil || d < w.retryAfter.from || d > w.retryAfter.to {
-		c.fail("retry-after is %q, not within %v to %v", text, w.retryAfter.from, w.retryAfter.to)
+		c.failf("retry-after is %q, not within %v to %v", text, w.retryAfter.from, w.retryAfter.to)
 	}
 }
 
 // checkArrivals: the platforms got what the trail must say, and the client's
 // bytes where nothing has to change.
 func (w want) checkArrivals(c *checker, o observed) {
-	var got, wanted []string
+	got := make([]string, 0, len(o.arrivals))
 	for _, a := range o.arrivals {
 		got = append(got, a.target)
 		if a.Refusal != "" {
-			c.fail("%s refused the request: %s", a.target, a.Refusal)
+			c.failf("%s refused the request: %s", a.target, a.Refusal)
 		}
 		if a.target != targetFoundry && a.BodySHA256 != o.sentSHA {
-			c.fail("%s did not get the bytes that the client sent", a.target)
+			c.failf("%s did not get the bytes that the client sent", a.target)
 		}
 	}
+	var wanted []string
 	for _, one := range list(w.attempts) {
 		if target, _, _ := strings.Cut(one, " "); target != targetUnreachable {
 			wanted = append(wanted, target)
 		}
 	}
 	if !slices.Equal(got, wanted) {
-		c.fail("the platforms that got it: %s, not %s", orNone(got), orNone(wanted))
+		c.failf("the platforms that got it: %s, not %s", orNone(got), orNone(wanted))
 	}
 }
 
 func (w want) checkRecord(c *checker, r *trail.Record) {
 	if r == nil {
-		c.fail("the trail has no record of it")
+		c.failf("the trail has no record of it")
 		return
 	}
 	attempts := make([]string, 0, len(r.Attempts))
@@ -154,13 +162,13 @@ func (w want) checkRecord(c *checker, r *trail.Record) {
 // checker collects problems.
 type checker struct{ problems []string }
 
-func (c *checker) fail(format string, args ...any) {
+func (c *checker) failf(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
 func (c *checker) same(what string, got, wanted any) {
 	if got != wanted {
-		c.fail("%s: %s, not %s", what, said(got), said(wanted))
+		c.failf("%s: %s, not %s", what, said(got), said(wanted))
 	}
 }
 

@@ -87,6 +87,7 @@ var wrongs = []struct {
 	{"attempts in the header", nil, func(o *observed) { o.header.Set("x-crossdoor-attempts", "9") }, "x-crossdoor-attempts: 9"},
 	{"no attempts header", nil, func(o *observed) { o.header.Del("x-crossdoor-attempts") }, "x-crossdoor-attempts: none"},
 	{"Envoy shows", nil, func(o *observed) { o.header.Set("x-envoy-upstream-service-time", "1") }, "X-Envoy-"},
+	{"Envoy as server", nil, func(o *observed) { o.header.Set("server", "envoy") }, "server: envoy"},
 	{"one more attempt", nil, func(o *observed) { o.arrivals = append(o.arrivals, arrival{target: "x"}) }, "the platforms that got it"},
 	{"an attempt less", served, func(o *observed) { o.arrivals = o.arrivals[1:] }, "the platforms that got it"},
 	{"refused by the platform", served, func(o *observed) { o.arrivals[0].Refusal = "no key" }, "refused the request: no key"},

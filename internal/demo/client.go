@@ -91,7 +91,7 @@ func (f *flight) run(ctx context.Context, client *http.Client, url string, body 
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // all was read, or the rest is not wanted
 	f.update(func(a *answer) {
 		a.status, a.header, a.headers = resp.StatusCode, resp.Header, time.Since(f.began)
 	})

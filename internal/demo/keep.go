@@ -27,11 +27,11 @@ func (w *world) keep(ctx context.Context, s *screen) error {
 func (w *world) invitation() []line {
 	lines := []line{text(""), {{bold, "Everything keeps running until Ctrl-C. Try:"}}}
 	for _, c := range []struct{ what, flags, model, stream string }{
-		{"a message from the primary", "-si", modelHealthy, ""},
+		{"a message from the primary", withHeaders, modelHealthy, ""},
 		{"a stream", "-sN", modelHealthy, `"stream":true,`},
-		{"the primary answers 529: the next target serves", "-si", modelBusy, ""},
+		{"the primary answers 529: the next target serves", withHeaders, modelBusy, ""},
 		{"a stream that errors after its 200: the next target serves", "-siN", modelError, `"stream":true,`},
-		{"everything fails", "-si", modelNothing, ""},
+		{"everything fails", withHeaders, modelNothing, ""},
 	} {
 		lines = append(lines, text(""), line{{faint, "# " + c.what}})
 		for one := range strings.SplitSeq(w.curl(c.flags, c.model, c.stream), "\n") {
@@ -47,6 +47,9 @@ func (w *world) invitation() []line {
 		text("policy, Envoy config and logs: %s", w.dir),
 	)
 }
+
+// withHeaders are the flags of curl that show an answer whole.
+const withHeaders = "-si"
 
 // curl is a command for a shell, in lines that are not too long.
 func (w *world) curl(flags, model, stream string) string {

@@ -88,8 +88,9 @@ func TestFaults(t *testing.T) {
 	ask(modelBusy, 200)
 	f.breakAgain()
 	ask(modelBusy, 529)
-	var models []string
-	for _, a := range p.since(before) {
+	arrivals := p.since(before)
+	models := make([]string, 0, len(arrivals))
+	for _, a := range arrivals {
 		models = append(models, a.Model)
 	}
 	want := []string{modelHealthy, modelBusy, modelLimited, modelBad, modelBusy, modelBusy}
@@ -162,22 +163,25 @@ func TestProcess(t *testing.T) {
 }
 
 func TestPoll(t *testing.T) {
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
 	for _, c := range []struct {
 		name string
-		ctx  context.Context
+		gone bool
 		ok   func() error
 		want string
 	}{
-		{"done", t.Context(), func() error { return nil }, ""},
-		{"late", t.Context(), func() error { return errNoWords }, "x: not within 150ms: " + errNoWords.Error()},
-		{"fatal", t.Context(), func() error { return fatalError{errNoPort} }, errNoPort.Error()},
-		{"gone", gone, func() error { return errNoWords }, "context canceled"},
+		{"done", false, func() error { return nil }, ""},
+		{"late", false, func() error { return errNoWords }, "x: not within 150ms: " + errNoWords.Error()},
+		{"fatal", false, func() error { return fatalError{errNoPort} }, errNoPort.Error()},
+		{"gone", true, func() error { return errNoWords }, "context canceled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.gone {
+				cancel()
+			}
 			got := ""
-			if err := poll(c.ctx, margin, "x", c.ok); err != nil {
+			if err := poll(ctx, margin, "x", c.ok); err != nil {
 				got = err.Error()
 			}
 			if got != c.want {

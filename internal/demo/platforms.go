@@ -88,9 +88,10 @@ func (f *fake) answered(n int) []byte {
 
 // arrival is one request as a platform got it.
 type arrival struct {
-	target string
 	fakeplatform.Request
-	body []byte // of the answer
+
+	target string
+	body   []byte // of the answer
 }
 
 // marks says how many requests each platform had at some moment.

@@ -68,6 +68,7 @@ func policyYAML(at urls) ([]byte, error) {
 	var b bytes.Buffer
 	err := policyTemplate.Execute(&b, struct {
 		urls
+
 		Workspace, FoundryModels, Refused, Stalled, Models string
 	}{
 		urls: at, Workspace: workspace, Refused: modelRefused, Stalled: modelStalled,

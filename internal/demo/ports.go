@@ -2,7 +2,6 @@ package demo
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 )
@@ -24,7 +23,7 @@ func freePorts(n int) ([]int, error) {
 		if at++; at > lastPort {
 			at = firstPort
 		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", at))
+		l, err := net.Listen("tcp", local(at)) //nolint:noctx // binding does not wait
 		if err != nil {
 			continue
 		}

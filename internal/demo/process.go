@@ -27,9 +27,8 @@ func spawn(name, log string, env []string, bin string, args ...string) (*process
 	if err != nil {
 		return nil, fmt.Errorf("log of %s: %w", name, err)
 	}
-	defer out.Close() // the child has its own
-	// Not CommandContext: children are stopped in order, also when ctx ended.
-	cmd := exec.Command(bin, args...)
+	defer func() { _ = out.Close() }() // the child has its own
+	cmd := exec.Command(bin, args...)  //nolint:noctx // children are stopped in order, also when a context ended
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = apart()
@@ -114,8 +113,7 @@ func poll(ctx context.Context, limit time.Duration, what string, ok func() error
 		if err == nil {
 			return nil
 		}
-		var fatal fatalError
-		if errors.As(err, &fatal) {
+		if fatal, ok := errors.AsType[fatalError](err); ok {
 			return fatal.err
 		}
 		select {

@@ -97,7 +97,7 @@ func entries(t *testing.T, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
+	names := make([]string, 0, len(list))
 	for _, e := range list {
 		names = append(names, e.Name())
 	}
@@ -107,7 +107,7 @@ func entries(t *testing.T, dir string) []string {
 // TestWalk: what misbehaves is counted and shown, what cannot go on ends the tour.
 func TestWalk(t *testing.T) {
 	fine := step{"Fine", "fine", "m", func(context.Context, *tour) error { return nil }}
-	wrong := step{"Wrong", "wrong", "m", func(_ context.Context, x *tour) error { x.problem("#1: status"); return nil }}
+	wrong := step{"Wrong", "wrong", "m", func(_ context.Context, x *tour) error { x.problemf("#1: status"); return nil }}
 	broken := step{"Broken", "broken", "m", func(context.Context, *tour) error { return errNoPort }}
 	for _, c := range []struct {
 		name  string

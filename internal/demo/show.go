@@ -96,7 +96,7 @@ func attemptRows(o observed) []row {
 // runningLines show a request that is under way, as the platforms see it.
 func runningLines(number int, f *flight, arrivals []arrival, now time.Time) []line {
 	a := f.now()
-	var rows []row
+	rows := make([]row, 0, len(arrivals))
 	for _, one := range arrivals {
 		rows = append(rows, arrivalRow(one, now))
 	}

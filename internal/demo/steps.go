@@ -186,7 +186,7 @@ func (t *tour) killUnder(ctx context.Context, r *request) error {
 	}
 	pid := t.w.service.pid()
 	t.w.service.kill()
-	t.note("kill -9 %d: the service is gone, the client has %d words", pid, r.now().words())
+	t.notef("kill -9 %d: the service is gone, the client has %d words", pid, r.now().words())
 	if err := t.w.startService(); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (t *tour) killUnder(ctx context.Context, r *request) error {
 	if err := t.w.waitEnvoy(ctx); err != nil {
 		return err
 	}
-	t.note("started again as %d; the platform goes on with the stream", t.w.service.pid())
+	t.notef("started again as %d; the platform goes on with the stream", t.w.service.pid())
 	return nil
 }
 

@@ -43,6 +43,7 @@ func (t *tour) walk(ctx context.Context, steps []step) ([]result, error) {
 // request is one request of a step, shown while it runs.
 type request struct {
 	*flight
+
 	number int
 	before marks
 	end    func() // of its lines
@@ -77,7 +78,7 @@ func (t *tour) finish(ctx context.Context, r *request, w want) {
 	t.s.print(requestLines(r.number, o)...)
 	t.now.count(o)
 	for _, p := range w.check(o) {
-		t.problem("#%d: %s", r.number, p)
+		t.problemf("#%d: %s", r.number, p)
 	}
 }
 
@@ -97,15 +98,15 @@ func (r *result) count(o observed) {
 	}
 }
 
-func (t *tour) problem(format string, args ...any) {
+func (t *tour) problemf(format string, args ...any) {
 	t.now.problems = append(t.now.problems, fmt.Sprintf(format, args...))
 }
 
-func (t *tour) note(format string, args ...any) { t.s.print(noteLine(fmt.Sprintf(format, args...))) }
+func (t *tour) notef(format string, args ...any) { t.s.print(noteLine(fmt.Sprintf(format, args...))) }
 
 // until waits for a moment, counting down, and says once what for.
 func (t *tour) until(ctx context.Context, at time.Time, what string) error {
-	t.note("waiting %s for %s", seconds(time.Until(at)), what)
+	t.notef("waiting %s for %s", seconds(time.Until(at)), what)
 	defer t.s.during(func() []line {
 		return []line{{{faint, indent + "   " + spinner(time.Now()) + " " + seconds(max(0, time.Until(at)))}}}
 	})()
@@ -123,8 +124,8 @@ func (t *tour) breaker(ctx context.Context, target, model, state string) {
 		return err
 	})
 	if err != nil {
-		t.problem("the breaker of %s for %s is not %s: %v", target, model, state, err)
+		t.problemf("the breaker of %s for %s is not %s: %v", target, model, state, err)
 		return
 	}
-	t.note("breaker of %s for %s: %s", target, model, state)
+	t.notef("breaker of %s for %s: %s", target, model, state)
 }

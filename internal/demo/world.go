@@ -171,7 +171,7 @@ func (w *world) ask(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // all was read, or the rest is not wanted
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("envoy's %s: %s", path, resp.Status)
