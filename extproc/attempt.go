@@ -51,11 +51,16 @@ func (s *Server) attempt(stream counted) error {
 func (s *Server) nextAttempt(ctx context.Context, x *exchange, count string) (*policy.Attempt, *reply) {
 	for {
 		x.mu.Lock()
-		a := x.run.Last()
-		switch {
-		case x.end.answered != nil:
+		if x.end.answered != nil {
 			defer x.mu.Unlock()
 			return nil, x.end.answered
+		}
+		if x.run == nil {
+			defer x.mu.Unlock()
+			return nil, serviceFailed()
+		}
+		a := x.run.Last()
+		switch {
 		case a != nil && !a.Closed() && a.N > x.issued && !s.keyUsable(x, x.target(a), a.Key):
 			// Chosen by a replica that has the client's credential; the one in these
 			// headers is another target's.

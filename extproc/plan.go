@@ -66,6 +66,12 @@ func (p *planSession) handle() error {
 	return p.pass()
 }
 
+// outOfTurn lets a message pass that does not fit what came before.
+func (p *planSession) outOfTurn() error {
+	p.s.log.Error("message out of turn", "role", names.RolePlan, "message", p.req.Kind.String())
+	return p.pass()
+}
+
 // pass answers a message with nothing to change.
 func (p *planSession) pass() error {
 	p.send.Lock()
@@ -88,6 +94,9 @@ func (p *planSession) finish(r *reply, extra []field) error {
 }
 
 func (p *planSession) onHeaders() error {
+	if p.x != nil || p.client.headers != nil {
+		return p.outOfTurn()
+	}
 	p.client = readClient(&p.req)
 	if r := p.refuse(); r != nil {
 		return p.reject(r)
@@ -123,6 +132,9 @@ func (p *planSession) ensureExchange() {
 
 // onBody plans the request and begins attempt 1.
 func (p *planSession) onBody() error {
+	if p.x != nil || p.client.headers == nil {
+		return p.outOfTurn()
+	}
 	buf := p.req.TakeBody()
 	x, r := p.prepare(buf)
 	if r != nil {
