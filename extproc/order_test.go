@@ -193,6 +193,7 @@ type session struct {
 	*replica
 	e       *envoy
 	streams map[string]*filter
+	over    time.Time // when the exchange may have ended
 
 	mu   sync.Mutex
 	meta map[string]string
@@ -232,7 +233,11 @@ func (s *session) run(data []byte) {
 		case what < 24 && s.streams[role] != nil:
 			s.streams[role].leave()
 			delete(s.streams, role)
+			s.mayEnd()
+		case what < 24, !s.over.IsZero() && time.Since(s.over) > tombstoneFor/2 && what < 32:
+			// An entry that comes later than any does would end the exchange again.
 		case what < 28:
+			s.mayEnd()
 			s.log(names.LogExchange, b)
 		case what < 32:
 			s.log(names.LogAttempt, b)
@@ -245,6 +250,12 @@ func (s *session) run(data []byte) {
 	}
 	for _, p := range s.streams {
 		p.leave()
+	}
+}
+
+func (s *session) mayEnd() {
+	if s.over.IsZero() {
+		s.over = time.Now()
 	}
 }
 
