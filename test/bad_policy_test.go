@@ -58,7 +58,7 @@ var badPolicies = []struct{ name, old, new, path, says string }{
 	{"hold above first_token", "    chain: [first, second]", "    chain: [first, second]\n    timeouts: {first_token: 10s, hold: §11s}", "routes[0].timeouts.hold", "first_token"},
 	{"total not above attempt", "    chain: [first, second]", "    chain: [first, second]\n    timeouts: {attempt: 60s, total: §60s}", "routes[0].timeouts.total", "attempt"},
 	{"idle below first_token", "    chain: [first, second]", "    chain: [first, second]\n    timeouts: {first_token: 60s, idle: §30s}", "routes[0].timeouts.idle", "first_token"},
-	{"not supported yet: order", "    chain: [first, second]", "    chain: [first, second]\n    order: §weighted", "routes[0].order", "not supported yet"},
+	{"not supported yet: order", "    chain: [first, second]", "    chain: [first, second]\n    §order: weighted", "routes[0].order", "not supported yet"},
 	{"not supported yet: platform", "platform: anthropic", "platform: §vertex", "targets.first.platform", "not supported yet"},
 	{"not supported yet: state", "breaker: {failures: 5}", "§state: {redis: {env: R}}", "state", "not supported yet"},
 	{"not supported yet: budget", "breaker: {failures: 5}", "§budget: {retry_share: 0.2}", "budget", "not supported yet"},
