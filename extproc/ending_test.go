@@ -141,7 +141,7 @@ func TestEndsOnce(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v, stream %v", order, stream), func(t *testing.T) {
 				inWorld(t, twoTargets, func(r *replica) {
-					e := &envoy{}
+					var e *envoy
 					if stream {
 						e = r.streaming()
 					} else {

@@ -22,7 +22,7 @@ func inTwo(t *testing.T, yaml string, f func(a, b *replica)) {
 	t.Helper()
 	inWorld(t, yaml, func(a *replica) {
 		a.server.node = "a.test:9002"
-		f(a, a.world.replica(yaml, "b.test:9002"))
+		f(a, a.replica(yaml, "b.test:9002"))
 	})
 }
 

@@ -40,7 +40,7 @@ func phases() []phase {
 		{"between attempts", plainBody, func(e *envoy) []*filter { e.judged(e.replica, overloaded(), overloadedBody); return nil }},
 		{"the attempt waits", plainBody, func(e *envoy) []*filter {
 			e.judge(e.replica, true, from(429, "application/json", "retry-after", "60")).leave()
-			p := e.replica.open(names.RoleAttempt, e.meta)
+			p := e.open(names.RoleAttempt, e.meta)
 			p.requestHeaders(false, e.headers)
 			synctest.Wait()
 			return []*filter{p}

@@ -257,6 +257,42 @@ func TestPlanMemoryLimit(t *testing.T) {
 	})
 }
 
+// A plan without a target is answered at once, by what stands in the way.
+func TestPlanNobody(t *testing.T) {
+	const head = "version: 1\ntargets:\n"
+	const tail = "routes:\n  - {name: main, models: [\"claude-*\"], chain: [a, b]}\n"
+	target := func(name, port, key, more string) string {
+		return fmt.Sprintf("  %s: {platform: anthropic, url: \"http://127.0.0.1:%s\", plaintext: true, keys: [{env: %s}]%s}\n", name, port, key, more)
+	}
+	foundry := func(name, port string) string {
+		return fmt.Sprintf("  %s: {platform: foundry, resource: acme, auth: key, url: \"http://127.0.0.1:%s\", plaintext: true, keys: [{env: KEY_A}]}\n", name, port)
+	}
+	small := ", limits: {body: 64KiB}"
+	big := fmt.Sprintf(`{"model":"claude-opus-5","x":%q}`, strings.Repeat("x", 70<<10))
+	cases := []struct {
+		name, targets, body string
+		status              int
+		typ, part           string
+	}{
+		{"no model anywhere", foundry("a", "9101") + foundry("b", "9102"), `{"model":"claude-unheard-of"}`, 400, "invalid_request_error", "a (no_model), b (no_model)"},
+		{"too large for all", target("a", "9101", "KEY_A", small) + target("b", "9102", "KEY_B", small), big, 413, "request_too_large", "a (too_large), b (too_large)"},
+		{"too large, and no model", target("a", "9101", "KEY_A", small) + foundry("b", "9102"), strings.Replace(big, "opus-5", "unheard-of", 1), 400, "invalid_request_error", "a (too_large), b (no_model)"},
+		{"no credential", target("a", "9101", "NOT_SET_1", "") + target("b", "9102", "NOT_SET_2", ""), plainBody, 529, "overloaded_error", ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, head+c.targets+tail, func(r *replica) {
+				e, m := r.ask(c.body)
+				wantRejection(t, m, c.status, c.typ, c.part)
+				e.plan.leave()
+				if rec := r.record(); len(rec.Attempts) != 0 || rec.Plan[0].Skipped == "" || rec.Plan[1].Skipped == "" {
+					t.Errorf("%+v", rec)
+				}
+			})
+		})
+	}
+}
+
 func TestPlanModels(t *testing.T) {
 	inWorld(t, twoTargets, func(r *replica) {
 		p := r.open(names.RolePlan, nil)

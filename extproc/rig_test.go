@@ -81,6 +81,7 @@ func inWorld(t *testing.T, yaml string, f func(r *replica)) {
 }
 
 func setSecrets(t *testing.T) {
+	t.Helper()
 	for name, value := range secrets {
 		t.Setenv(name, value)
 	}
