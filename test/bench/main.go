@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -44,7 +45,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	fs.StringVar(&o.bin.crossdoor, "crossdoor", "", "crossdoor binary; default: built for the run")
 	fs.BoolVar(&o.quick, "quick", os.Getenv("BENCH_QUICK") != "", "two minutes; also BENCH_QUICK=1")
 	fs.BoolVar(&o.update, "update", false, "write the table and the plot to -docs")
-	fs.StringVar(&o.only, "only", "", "only the cases whose name has this text")
+	fs.StringVar(&o.only, "only", "", "only the cases whose name has this text; `memory` is the last one")
 	fs.StringVar(&o.docs, "docs", "docs", "folder of performance.md and performance.svg")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -88,16 +89,25 @@ func (o *options) measure(ctx context.Context) (*report, error) {
 	if err := o.measureLoads(ctx, rep, dir, u); err != nil {
 		return nil, err
 	}
+	if strings.Contains("memory", o.only) {
+		if err := o.measureMemory(ctx, rep, dir, u); err != nil {
+			return nil, err
+		}
+	}
+	rep.took = time.Since(began)
+	return rep, nil
+}
+
+func (o *options) measureMemory(ctx context.Context, rep *report, dir string, u *upstream) error {
 	for _, which := range []int{sideN, sideP} {
 		o.sayf("%s: memory with %d bodies of 32 MB\n", sideNames[which], held)
 		f, err := measureMemory(ctx, which, o.bin, dir, u)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		rep.memory = append(rep.memory, f)
 	}
-	rep.took = time.Since(began)
-	return rep, nil
+	return nil
 }
 
 // sayf tells how far the run is.
