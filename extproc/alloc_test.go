@@ -98,7 +98,7 @@ func healthyExchange(tb testing.TB) func() {
 // endAll ends what waits for entries of the access log.
 func (s *Server) endAll() {
 	s.table.mu.Lock()
-	var all []*exchange
+	all := make([]*exchange, 0, len(s.table.live))
 	for _, x := range s.table.live {
 		all = append(all, x)
 	}

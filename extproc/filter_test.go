@@ -154,6 +154,7 @@ func metaOf(m *extprocv3.ProcessingResponse) map[string]string {
 // share, its body and its metadata.
 type envoy struct {
 	*replica
+
 	plan    *filter
 	headers map[string]string
 	meta    map[string]string

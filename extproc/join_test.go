@@ -3,15 +3,11 @@ package extproc
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/crossdoor/crossdoor/envoy/names"
 	"github.com/crossdoor/crossdoor/internal/trail"
@@ -40,7 +36,7 @@ func TestJoinAttempt(t *testing.T) {
 		}
 		for name, want := range map[string]string{
 			names.Target: "crossdoor-target-f", ":authority": "127.0.0.1:9103", ":path": "/anthropic/v1/messages", "x-api-key": secrets["KEY_C"],
-			names.Length: fmt.Sprint(len(changed)), "content-length": fmt.Sprint(len(changed)), "anthropic-beta": "x-1", "x-team": "",
+			names.Length: itoa(len(changed)), "content-length": itoa(len(changed)), "anthropic-beta": "x-1", "x-team": "",
 		} {
 			if got := e.headers[name]; got != want {
 				t.Errorf("%s is %q, want %q", name, got, want)
@@ -326,76 +322,6 @@ func TestJoinAgain(t *testing.T) {
 			t.Errorf("attempts %v", got)
 		}
 	})
-}
-
-// Entries of an exchange that another replica planned end it here when that one
-// is gone.
-func TestOrphan(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		attempt  *ended
-		exchange ended
-		want     string
-	}{
-		{"served", &ended{tail: `{"stop_reason":"end_turn"}`}, ended{}, trail.OutcomeServed},
-		{"served, the attempt's entry is missing", nil, ended{}, trail.OutcomeServed},
-		{"failed with the service", nil, ended{status: 503, details: "ext_proc_error_grpc_error_14"}, trail.OutcomeServiceDown},
-		{"client gone", &ended{status: -1, flag: "DC"}, ended{status: -1, flag: "DC"}, trail.OutcomeClientGone},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			inTwo(t, twoTargets, func(a, b *replica) {
-				e := a.post(plainBody)
-				if c.attempt != nil {
-					e.log(b, names.LogAttempt, *c.attempt)
-				}
-				e.log(b, names.LogExchange, c.exchange)
-				e.log(b, names.LogExchange, c.exchange) // a tombstone
-				rec := b.record()
-				if rec.Outcome != c.want || rec.ID != e.headers[names.ID] || len(rec.Attempts) != 1 {
-					t.Errorf("%+v", rec)
-				}
-				e.plan.leave()
-			})
-		})
-	}
-}
-
-// While the replica that planned lives it gets the entries, also those of an
-// exchange that was joined here.
-func TestHandOn(t *testing.T) {
-	for _, joined := range []bool{false, true} {
-		t.Run(fmt.Sprintf("joined %v", joined), func(t *testing.T) {
-			inTwo(t, twoTargets, func(a, b *replica) {
-				queue := make(chan handover, 10)
-				b.server.peers = NewPeers(nil, insecure.NewCredentials(), slog.New(slog.DiscardHandler))
-				b.server.peers.known, b.server.peers.resolved = map[string]bool{"a.test:9002": true}, time.Now()
-				b.server.peers.peers["a.test:9002"] = &peer{queue: queue}
-				e := a.post(plainBody)
-				if joined {
-					e.judged(a, overloaded(), overloadedBody)
-					e.attempt(b)
-				}
-				e.final(from(200, "application/json"))
-				e.plan.leave()
-				e.log(b, names.LogAttempt, ended{tail: "{}"})
-				e.log(b, names.LogExchange, ended{})
-				if len(queue) != 2 {
-					t.Fatalf("%d entries handed on, want 2", len(queue))
-				}
-				for range 2 { // what a's own access-log service does with them
-					h := <-queue
-					for _, one := range h.msg.GetHttpLogs().GetLogEntry() {
-						a.server.logged(h.msg.GetIdentifier().GetLogName(), readEntry(one), h.msg)
-					}
-				}
-				synctest.Wait()
-				a.record()
-				if n := len(b.records()); n != 0 {
-					t.Errorf("%d records at b as well", n)
-				}
-			})
-		})
-	}
 }
 
 // No secret and no content is in the state: Envoy's access log shows it.

@@ -98,7 +98,7 @@ func TestJudgeWhole(t *testing.T) {
 func TestJudgeChunks(t *testing.T) {
 	text := startEvent + pingEvent + blockEvent + deltaEvent
 	for _, size := range []int{1, 7, 100, len(text)} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
+		t.Run(itoa(size), func(t *testing.T) {
 			inWorld(t, twoTargets, func(r *replica) {
 				e := r.post(streamBody)
 				p := e.judge(r, false, from(200, eventStream))

@@ -191,6 +191,7 @@ func TestOrderOfARejectedRequest(t *testing.T) {
 // session drives streams of all roles with whatever the bytes say.
 type session struct {
 	*replica
+
 	e       *envoy
 	streams map[string]*filter
 	over    time.Time // when the exchange may have ended

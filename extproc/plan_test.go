@@ -3,15 +3,12 @@ package extproc
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +28,7 @@ func TestPlanHealthy(t *testing.T) {
 		wantSet := map[string]string{
 			":authority": "127.0.0.1:9101", ":path": "/v1/messages", "accept-encoding": "identity", "anthropic-beta": "x-1",
 			"anthropic-version": "2023-06-01", "x-api-key": secrets["KEY_A"],
-			names.ID: id, names.Target: "crossdoor-target-a", names.Prepared: "yes", names.Length: fmt.Sprint(len(plainBody)),
+			names.ID: id, names.Target: "crossdoor-target-a", names.Prepared: "yes", names.Length: itoa(len(plainBody)),
 			names.TimeoutMS: "62500", names.Idle: "480s", names.EnvoyMaxRetries: "14",
 		}
 		if diff := cmp.Diff(wantSet, setHeaders(answer)); diff != "" {
@@ -215,7 +212,7 @@ func TestPlanBodyLimit(t *testing.T) {
 func TestPlanEncodedBody(t *testing.T) {
 	inWorld(t, smallLimits, func(r *replica) {
 		e := r.post(zipped(t, plainBody), "content-encoding", "gzip")
-		if e.headers[names.Prepared] != "" || e.headers["content-encoding"] != "" || e.headers[names.Length] != fmt.Sprint(len(plainBody)) {
+		if e.headers[names.Prepared] != "" || e.headers["content-encoding"] != "" || e.headers[names.Length] != itoa(len(plainBody)) {
 			t.Errorf("headers %v", e.headers)
 		}
 		m := e.attempt(r)
@@ -342,105 +339,11 @@ func TestPlanEnvoyAnswered(t *testing.T) {
 					p.requestHeaders(false, clientHeadersOf("/v1/messages"))
 					p.recv()
 				}
-				p.responseHeaders(false, map[string]string{":status": fmt.Sprint(c.status), "content-type": "text/plain"})
+				p.responseHeaders(false, map[string]string{":status": itoa(c.status), "content-type": "text/plain"})
 				wantRejection(t, p.recv(), c.want, c.typ, "")
 				p.leave()
 				r.record()
 			})
 		})
 	}
-}
-
-// The total timeout ends the request with an answer that nobody asked for, in
-// whatever phase it is; the client's own timeout shortens it.
-func TestPlanTotal(t *testing.T) {
-	yaml := withTimeouts("total: 30s, attempt: 20s, first_token: 10s, hold: 5s")
-	cases := []struct {
-		name    string
-		headers []string
-		phase   func(e *envoy)
-		after   time.Duration
-		sent    string
-	}{
-		{"thinking", nil, func(*envoy) {}, 30 * time.Second, "1"},
-		{"thinking, an impatient client", []string{"x-stainless-timeout", "10"}, func(*envoy) {}, 9500 * time.Millisecond, "1"},
-		{"held", nil, func(e *envoy) { e.judge(e.replica, false, from(200, "text/event-stream")) }, 30 * time.Second, "1"},
-		{"between attempts", nil, func(e *envoy) { e.judged(e.replica, from(529, "application/json"), overloadedBody) }, 30 * time.Second, "1"},
-		{"at the second", nil, func(e *envoy) {
-			e.judged(e.replica, from(529, "application/json"), overloadedBody)
-			e.attempt(e.replica)
-		}, 30 * time.Second, "2"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, yaml, func(r *replica) {
-				start := time.Now()
-				e := r.post(streamBody, c.headers...)
-				c.phase(e)
-				m := e.plan.recv()
-				if took := time.Since(start); took < c.after || took > c.after+250*time.Millisecond {
-					t.Errorf("after %v, want %v", took, c.after)
-				}
-				wantRejection(t, m, 504, "timeout_error", "total")
-				if got := setHeaders(m)[names.ClientAttempts]; got != c.sent {
-					t.Errorf("attempts %s, want %s", got, c.sent)
-				}
-				if n := r.server.table.Bytes(); n != 0 {
-					t.Errorf("%d bytes kept", n)
-				}
-				// An attempt that is asked for now gets the same answer.
-				if got := e.attempt(r).GetImmediateResponse().GetStatus().GetCode(); got != 504 {
-					t.Errorf("an attempt afterwards: %v", got)
-				}
-				e.plan.leave()
-				time.Sleep(time.Second)
-				if rec := r.record(); rec.Outcome != trail.OutcomeExhausted || rec.Status != 504 || rec.ServedBy != "" {
-					t.Errorf("%+v", rec)
-				}
-			})
-		})
-	}
-}
-
-// After the commit the total does not count any more.
-func TestPlanTotalIsDisarmed(t *testing.T) {
-	inWorld(t, twoTargets, func(r *replica) {
-		e := r.post(plainBody)
-		e.final(from(200, "application/json"))
-		if !e.plan.silentFor(time.Hour) {
-			t.Error("something was sent after the answer")
-		}
-		synctest.Wait()
-	})
-}
-
-// Draining, the service plans nothing new and ends what runs.
-func TestPlanDraining(t *testing.T) {
-	inWorld(t, twoTargets, func(r *replica) {
-		e := r.post(plainBody)
-		drained := make(chan error, 1)
-		go func() { drained <- r.server.Drain(context.Background()) }()
-		time.Sleep(time.Second)
-		p := r.open(names.RolePlan, nil)
-		p.requestHeaders(false, clientHeadersOf("/v1/messages"))
-		if m := p.recv(); m != nil {
-			t.Errorf("planned while draining: %v", m)
-		}
-		if m := e.judged(r, from(529, "application/json"), overloadedBody); !retries(m) {
-			t.Errorf("no failover while draining: %v", m)
-		}
-		if m := e.attempt(r); setHeaders(m)[names.Target] != "crossdoor-target-b" {
-			t.Errorf("attempt while draining: %v", m)
-		}
-		select {
-		case <-drained:
-			t.Error("drained while an exchange runs")
-		default:
-		}
-		e.final(from(200, "application/json"))
-		e.plan.leave()
-		if err := <-drained; err != nil {
-			t.Error(err)
-		}
-	})
 }

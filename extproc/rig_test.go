@@ -49,6 +49,7 @@ var secrets = map[string]string{"KEY_A": "sk-a-secret", "KEY_B": "sk-b-secret", 
 // plays Envoy.
 type world struct {
 	*testing.T
+
 	log      lockedBuffer
 	replicas []*replica
 }
@@ -56,6 +57,7 @@ type world struct {
 // replica is one running service and a connection to it.
 type replica struct {
 	*world
+
 	server   *Server
 	health   *policy.Health
 	sink     *trail.Sink
@@ -100,7 +102,7 @@ func loadPolicy(tb testing.TB, yaml string) *config.Policy {
 func newServer(tb testing.TB, p *config.Policy, node string, peers *Peers, log *slog.Logger) (*Server, *prometheus.Registry) {
 	tb.Helper()
 	keys := credential.NewStatic(nil)
-	var sources []credential.Source
+	sources := make([]credential.Source, 0, len(secrets))
 	for name := range secrets {
 		sources = append(sources, credential.Source{Env: name})
 	}

@@ -13,6 +13,7 @@ import (
 // way is one exchange over a chain, with the Health that it counts on.
 type way struct {
 	*testing.T
+
 	route  *config.Route
 	policy *config.Policy
 	health *Health
@@ -31,7 +32,7 @@ func chainOf(chain string) (*config.Route, *config.Policy) {
 	}
 	p := testPolicy()
 	p.Breaker.Failures = 100
-	for _, word := range strings.Fields(chain) {
+	for word := range strings.FieldsSeq(chain) {
 		name, count, _ := strings.Cut(word, "/")
 		t := p.Target(name)
 		if t == nil {

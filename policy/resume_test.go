@@ -19,7 +19,7 @@ func (w *way) elsewhere() *way {
 }
 
 func (w *way) carried() []Attempt {
-	var out []Attempt
+	out := make([]Attempt, 0, len(w.x.Attempts))
 	for _, a := range w.x.Attempts {
 		c := *a
 		c.admission = nil
@@ -37,7 +37,7 @@ type scenario struct {
 }
 
 func kinds(list ...config.Kind) []Outcome {
-	var out []Outcome
+	out := make([]Outcome, 0, len(list))
 	for _, k := range list {
 		out = append(out, OutcomeOf(k, "test"))
 	}
@@ -61,7 +61,7 @@ func scenarios() []scenario {
 		{"failover", "a b c", nil, kinds(over, over, over)},
 		{"retries, then the next", "a b", retry, kinds(over, over, over, over, over)},
 		{"keys, then the next", "a/2 b/2", nil, kinds(config.KindCredential, config.KindCredential, config.KindCredential, config.KindCredential)},
-		{"a, b, a", "a b a", nil, kinds(over, over, over)},
+		{"the first target again", "a b a", nil, kinds(over, over, over)},
 		{"same target twice", "a a b", nil, kinds(over, over, over)},
 		{"a kind that stops", "a b", nil, kinds(over, config.KindInvalidRequest)},
 		{"attempts end", "a b c", func(w *way) { w.route.MaxAttempts = 2 }, kinds(over, over)},
