@@ -143,7 +143,9 @@ func (s *Server) dropJoined(x *exchange) {
 		return
 	}
 	x.end.done = true
-	x.end.timer.Stop()
+	if x.end.timer != nil {
+		x.end.timer.Stop()
+	}
 	x.letGo()
 	if x.run != nil {
 		x.run.End(policy.OutcomeOf(config.KindClientGone, "joined"), time.Now())
@@ -173,9 +175,12 @@ func (s *Server) joinWithBody(stream counted, req *wire.Request, out *wire.Respo
 		})
 	}
 	err := s.adoptBody(x, buf)
-	if x.joined {
-		x.mu.Lock()
-		defer x.mu.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.end.done: // while the body was on its way
+		x.letGo()
+	case x.joined:
 		s.watchJoined(x)
 	}
 	if err != nil {

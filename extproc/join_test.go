@@ -311,7 +311,7 @@ func TestJoinAgain(t *testing.T) {
 		e := a.post(plainBody)
 		e.judged(b, overloaded(), overloadedBody)
 		time.Sleep(joinGrace + time.Minute + time.Second) // b let go of it
-		if n := b.server.table.Len(); n != 0 {
+		if n := b.server.table.all(); n != 0 {
 			t.Fatalf("%d exchanges at b", n)
 		}
 		if e.attempt(b); e.headers[names.Target] != "crossdoor-target-b" {

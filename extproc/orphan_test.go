@@ -64,6 +64,9 @@ func TestHandOn(t *testing.T) {
 				e.plan.leave()
 				e.log(b, names.LogAttempt, ended{tail: "{}"})
 				e.log(b, names.LogExchange, ended{})
+				if n := b.server.table.all(); n != 0 {
+					t.Errorf("%d exchanges are kept once their entry was handed on", n)
+				}
 				if len(queue) != 2 {
 					t.Fatalf("%d entries handed on, want 2", len(queue))
 				}

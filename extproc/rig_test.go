@@ -167,7 +167,7 @@ func (w *world) close() {
 func (r *replica) idle() {
 	r.Helper()
 	s := r.server
-	if n := s.table.Len(); n != 0 {
+	if n := s.table.all(); n != 0 {
 		r.Errorf("%d exchanges are left", n)
 	}
 	if n := s.table.Bytes(); n != 0 {
@@ -193,6 +193,13 @@ func (r *replica) idle() {
 			r.Errorf("slots of %s are left taken", t.Name)
 		}
 	}
+}
+
+// all counts the joined exchanges, too.
+func (t *Table) all() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.live)
 }
 
 // handlers are the stacks of the goroutines that run this package's code, tests

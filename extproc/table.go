@@ -35,11 +35,18 @@ func (t *Table) SetLimit(limit int64) {
 	t.limit = limit
 }
 
-// Len is the number of exchanges that run.
+// Len is the number of exchanges that run and were planned here. Those that were
+// joined can go on at any other replica.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.live)
+	n := 0
+	for _, x := range t.live {
+		if !x.joined {
+			n++
+		}
+	}
+	return n
 }
 
 // Bytes is what the bodies take.

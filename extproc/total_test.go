@@ -103,3 +103,20 @@ func TestPlanDraining(t *testing.T) {
 		}
 	})
 }
+
+// What was joined can go on elsewhere: draining does not wait for it.
+func TestDrainWithJoined(t *testing.T) {
+	inTwo(t, twoTargets, func(a, b *replica) {
+		e := a.post(plainBody)
+		e.judged(a, overloaded(), overloadedBody)
+		e.attempt(b)
+		start := time.Now()
+		if err := b.server.Drain(context.Background()); err != nil || time.Since(start) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if b.server.Inflight() != 0 || a.server.Inflight() != 1 {
+			t.Errorf("in flight: %d and %d", a.server.Inflight(), b.server.Inflight())
+		}
+		e.served()
+	})
+}
