@@ -67,6 +67,7 @@ func TestTrailers(t *testing.T) {
 
 // TestOtherRequests: what is no message request.
 func TestOtherRequests(t *testing.T) {
+	t.Parallel()
 	e := start(t, options{top: []string{"limits: {body_time: 2s}"}}, lane{name: "claude-opus-5-5", targets: two(), uncounted: true})
 	l := e.lane("claude-opus-5-5")
 	for _, c := range []struct {

@@ -173,6 +173,7 @@ func leaveUploading(t *testing.T, e *env) {
 
 // TestQuietConnection: a request is held for 40 s while nothing else happens.
 func TestQuietConnection(t *testing.T) {
+	t.Parallel()
 	late := 40 * time.Second
 	thinking := flow{
 		lane: lane{name: "thinking", route: []string{"timeouts: {attempt: 80s, first_token: 80s, hold: 60s}"}}, scripts: [][]fakeplatform.Answer{{fakeplatform.Message("m", "m", "x").After(late)}},

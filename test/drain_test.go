@@ -61,6 +61,7 @@ func TestDrain(t *testing.T) {
 
 // TestDrainLimit: what does not end is left after --drain.
 func TestDrainLimit(t *testing.T) {
+	t.Parallel()
 	e := start(t, options{serve: []string{"--drain", "1s"}}, lane{name: "stuck", targets: two(), uncounted: true})
 	l := e.lane("stuck")
 	gate := make(chan struct{})

@@ -188,6 +188,7 @@ func (l *laneRun) released() {
 }
 
 func TestClientThatDoesNotReadBlamesNothing(t *testing.T) {
+	t.Parallel()
 	e := start(t, options{}, unreadLane("unread"))
 	l := e.lane("unread")
 	l.fakes[0].Script(slowStream())
@@ -213,6 +214,7 @@ func TestClientThatDoesNotReadBlamesNothing(t *testing.T) {
 
 // TestClientThatDoesNotReadIsEnded, though it keeps its connection open.
 func TestClientThatDoesNotReadIsEnded(t *testing.T) {
+	t.Parallel()
 	e := start(t, options{}, unreadLane("stays"))
 	l := e.lane("stays")
 	l.fakes[0].Script(slowStream())

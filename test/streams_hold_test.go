@@ -29,6 +29,7 @@ func heldFailure(name, kind string, a fakeplatform.Answer, route ...string) flow
 }
 
 func TestHeldStreamsFailOver(t *testing.T) {
+	t.Parallel()
 	overloaded := fakeplatform.StreamError("overloaded_error", "Overloaded")
 	brokenError := fakeplatform.Error(529, "Overloaded").Ending(fakeplatform.EndReset)
 	stalledError := fakeplatform.Answer{Name: "stalled error", Status: 500, Length: 500, End: fakeplatform.EndStall,
