@@ -23,11 +23,11 @@ type view struct {
 	Dynamic             bool
 	Dir                 string
 
-	Listen                       address
-	AdminPort                    int
-	MaxHeap, MaxConnections      int64
-	ConnectionBuffer, BodyBuffer int64
-	BodyTime                     string
+	Listen                                    address
+	AdminPort                                 int
+	MaxHeap, MaxConnections                   int64
+	BodyBuffer, ConnectionBuffer, InnerBuffer int64
+	BodyTime                                  string
 
 	PlanTimeout, AttemptTimeout, JudgeTimeout string
 	Idles                                     []string
@@ -54,6 +54,10 @@ var outputs = []struct {
 	{"dynamic/rds.yaml", "rds.yaml.tmpl", true},
 	{"dynamic/rds-dispatch.yaml", "rds-dispatch.yaml.tmpl", true},
 }
+
+// minConnectionBuffer keeps Envoy's connection buffer large also where bodies
+// are small: see the listener's template.
+const minConnectionBuffer = 64 << 20
 
 // Render writes the policy as Envoy config: envoy.yaml starts as it is;
 // dynamic/ is the same in files that Envoy follows, dynamic/envoy.yaml the one
@@ -101,7 +105,7 @@ func newView(p *config.Policy, o Options) (view, error) {
 		Version: version, RenderHash: p.RenderHash, Dir: o.DynamicDir,
 		Listen: listen, AdminPort: o.AdminPort,
 		MaxHeap: maxHeap(p.Limits), MaxConnections: maxConnections,
-		ConnectionBuffer: min(1<<20, bodyBuffer), BodyBuffer: bodyBuffer, BodyTime: duration(p.Limits.BodyTime),
+		BodyBuffer: bodyBuffer, ConnectionBuffer: max(bodyBuffer, minConnectionBuffer), InnerBuffer: 1 << 20, BodyTime: duration(p.Limits.BodyTime),
 		PlanTimeout: duration(messageSlack), AttemptTimeout: duration(attemptTimeout(p)), JudgeTimeout: duration(judgeTimeout(p)),
 		ServiceDown: errorBody("overloaded_error", textServiceDown), Overloaded: errorBody("overloaded_error", textOverloaded),
 		ServiceDetails:  names.DetailsPrefix,

@@ -113,7 +113,7 @@ func TestOwnRepliesAreJSON(t *testing.T) {
 	}{
 		"no host":        {"POST /v1/messages HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}", 400, "invalid_request_error"},
 		"stalled upload": {"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 20\r\n\r\n{", 408, "timeout_error"},
-		"too large":      {"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 9000\r\n\r\n" + strings.Repeat(" ", 9000), 413, "request_too_large"},
+		"too large":      {"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 80000000\r\n\r\n" + strings.Repeat(" ", 80_000_000), 413, "request_too_large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response, body := raw(t, r, c.request)
