@@ -32,7 +32,8 @@ const (
 type ending struct {
 	planOver bool   // the plan stream ended
 	exchange *entry // the access-log entry of the whole
-	attempt  *entry // that of the newest attempt
+	attempt  *entry // that of attempt attemptN, the newest that told of its end
+	attemptN int
 	answered *reply // Crossdoor's own final answer, when it gave one
 	timer    *time.Timer
 	done     bool
@@ -71,7 +72,8 @@ func (x *exchange) toldAll() bool {
 	if x.end.exchange == nil {
 		return false
 	}
-	return x.now() == nil || x.end.attempt != nil
+	a := x.now()
+	return a == nil || x.entryOf(a) != nil
 }
 
 // endAnyway ends the exchange with what is there.
@@ -101,8 +103,9 @@ func (s *Server) finishExchange(x *exchange) {
 		x.run.End(policy.OutcomeOf(config.KindClientGone, ""), now)
 	}
 	s.table.remove(x.id, now)
-	if r := x.record(now); r != nil {
-		s.count(x, r, now)
+	over := x.end.exchange.overBy(now)
+	if r := x.record(over); r != nil {
+		s.count(x, r, over)
 		s.trail.Add(r)
 	}
 }
@@ -114,9 +117,9 @@ func (x *exchange) closeLast(now time.Time) {
 		return
 	}
 	if x.run.State() == policy.StateCommitted {
-		o := x.howItEnded()
+		o := x.howItEnded(a)
 		o.Status = a.Status
-		_ = x.run.Finish(a.N, o, now) // cannot fail: a runs and is committed
+		_ = x.run.Finish(a.N, o, x.entryOf(a).overBy(now)) // cannot fail: a runs and is committed
 		return
 	}
 	o := policy.OutcomeOf(config.KindClientGone, "")
@@ -127,8 +130,8 @@ func (x *exchange) closeLast(now time.Time) {
 }
 
 // howItEnded reads the end of the committed answer. x.mu is held.
-func (x *exchange) howItEnded() policy.Outcome {
-	e, whole := x.end.attempt, x.end.exchange
+func (x *exchange) howItEnded(a *policy.Attempt) policy.Outcome {
+	e, whole := x.entryOf(a), x.end.exchange
 	switch {
 	case e == nil && whole == nil:
 		return policy.OutcomeOf(config.KindClientGone, "unknown")
@@ -136,7 +139,7 @@ func (x *exchange) howItEnded() policy.Outcome {
 		e = whole
 	}
 	switch {
-	case e.flags.idle && x.clientStalled():
+	case e.flags.idle && clientStalled(e, whole):
 		return policy.OutcomeOf(config.KindClientGone, "client_does_not_read")
 	case e.flags.idle:
 		return policy.OutcomeOf(config.KindIdle, "stream_idle_timeout")
@@ -144,7 +147,7 @@ func (x *exchange) howItEnded() policy.Outcome {
 		return policy.OutcomeOf(config.KindTruncated, "reset")
 	case e.flags.downstreamGone, whole != nil && whole.flags.downstreamGone && !e.hasTail:
 		return policy.OutcomeOf(config.KindClientGone, "")
-	case !e.hasTail && e == x.end.attempt:
+	case !e.hasTail && e != whole:
 		return policy.OutcomeOf(config.KindTruncated, "cut")
 	}
 	return x.readTail(e)
@@ -162,6 +165,9 @@ func (x *exchange) readTail(e *entry) policy.Outcome {
 		contentType = "text/event-stream"
 	}
 	x.end.read = messages.ReadTail(contentType, e.tail)
+	if x.end.read.StopReason == "refusal" {
+		ok.Kind = config.KindModeration // an answer like any other to the target's health
+	}
 	switch {
 	case !x.judged:
 		return ok
@@ -179,8 +185,25 @@ const stallGap = time.Second
 
 // clientStalled tells a client that does not read from a target that fell
 // silent: of the first the exchange's own entry comes later, if at all
-// (envoy.md, section 4). x.mu is held.
-func (x *exchange) clientStalled() bool {
-	e, whole := x.end.attempt, x.end.exchange
-	return e != nil && (whole == nil || whole.at.Sub(e.at) > stallGap)
+// (envoy.md, section 4).
+func clientStalled(e, whole *entry) bool {
+	return e != whole && (whole == nil || whole.at.Sub(e.at) > stallGap)
+}
+
+// overBy is when what the entry tells of ended: now when there is no entry, it
+// does not say, or the clocks disagree.
+func (e *entry) overBy(now time.Time) time.Time {
+	if e == nil || e.over.IsZero() || e.over.After(now) || now.Sub(e.over) > entriesWait+stallGap {
+		return now
+	}
+	return e.over
+}
+
+// entryOf is attempt a's access-log entry, nil while it is missing. x.mu is
+// held.
+func (x *exchange) entryOf(a *policy.Attempt) *entry {
+	if x.end.attemptN != a.N {
+		return nil
+	}
+	return x.end.attempt
 }

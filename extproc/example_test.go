@@ -39,7 +39,7 @@ routes:
 		Metrics: extproc.NewMetrics(prometheus.NewRegistry(), nil),
 		Log:     slog.New(slog.DiscardHandler),
 	})
-	g := grpc.NewServer(extproc.GRPCOptions(p.Limits.Body)...)
+	g := grpc.NewServer(extproc.GRPCOptions()...)
 	s.Register(g)
 	for _, name := range slices.Sorted(maps.Keys(g.GetServiceInfo())) {
 		fmt.Println(name)

@@ -116,11 +116,17 @@ func pause(ctx context.Context, until time.Time) error {
 // issue notes that Envoy sends attempt a as its own attempt number count. x.mu
 // is held.
 func (x *exchange) issue(a *policy.Attempt, count string) {
-	x.issued = a.N
+	x.issued, x.judged, x.asIs, x.opaque = a.N, false, "", false
+	x.counted(count, a.N)
+}
+
+// counted notes that attempt n is the one that Envoy counts as count. x.mu is
+// held.
+func (x *exchange) counted(count string, n int) {
 	if x.envoyN == nil {
 		x.envoyN = make(map[string]int, 1)
 	}
-	x.envoyN[count] = a.N
+	x.envoyN[count] = n
 }
 
 // detail is attempt a's, to be written to. x.mu is held.
@@ -190,12 +196,22 @@ func (x *exchange) keep(a *policy.Attempt, o policy.Outcome, h *held) {
 func (x *exchange) broken(a *policy.Attempt, local string, status int) policy.Outcome {
 	now := time.Now()
 	if x.seen.n == a.N && (x.seen.answer.Status != 200 || !fromProvider(x.seen.answer.Local)) {
-		return policy.Classify(x.seen.answer, now)
+		return classify(x.seen.answer, now)
 	}
 	if local != "" && !fromProvider(local) {
-		return policy.Classify(policy.Answer{Status: status, Local: local, Platform: x.target(a).Platform}, now)
+		return classify(policy.Answer{Status: status, Local: local, Platform: x.target(a).Platform}, now)
 	}
 	return policy.OutcomeOf(config.KindConnection, "reset")
+}
+
+// classify is policy.Classify, without the status of an answer that Envoy made
+// in the platform's place.
+func classify(a policy.Answer, now time.Time) policy.Outcome {
+	o := policy.Classify(a, now)
+	if !fromProvider(a.Local) {
+		o.Status = 0
+	}
+	return o
 }
 
 // headerOf is a copy of a header's first value, "" when absent.

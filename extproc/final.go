@@ -74,9 +74,8 @@ func (s *Server) settle(x *exchange, req *wire.Request, code int, now time.Time)
 	switch {
 	case a == nil:
 		return serviceFailed()
-	case x.run.State() == policy.StateCommitted:
-		return nil
 	case a.Closed() && provider && x.passable == a.N:
+		x.servedBy = a.N
 		return nil
 	case !a.Closed() && provider && a.N <= x.issued:
 		// A plain 200, or an answer whose judge is gone: it is on its way.

@@ -92,7 +92,7 @@ func (s *Server) adoptEnd(x *exchange, e *entry) {
 	}
 	x.end.exchange, x.status, x.end.planOver = e, e.status, true
 	if a := x.now(); a != nil {
-		x.end.attempt = s.loose.take(x.id)
+		x.end.attempt, x.end.attemptN = s.loose.take(x.id), a.N
 		x.issued = len(x.run.Attempts)
 		if e.status == 200 && x.run.State() != policy.StateCommitted {
 			now := time.Now()

@@ -214,7 +214,7 @@ func (h *held) result(now time.Time) policy.Outcome {
 	if h.outcome != nil {
 		return *h.outcome
 	}
-	return policy.Classify(h.answer, now)
+	return classify(h.answer, now)
 }
 
 func isEventStream(contentType string) bool {

@@ -134,12 +134,9 @@ func (j *judgeSession) conclude(v verdict) error {
 	}
 	now := time.Now()
 	if v == release {
-		if err := x.run.Commit(j.n, now); err != nil {
-			j.s.log.Error("commit", "id", x.id, "error", err)
-		}
-		x.servedBy, x.committed, x.judged, x.asIs = j.n, now, true, j.held.asIs
-		x.opaque = j.held.opaque()
-		x.letGo()
+		// The commit is when the plan sees these headers: until then a reset can
+		// still lead to the next attempt.
+		x.judged, x.asIs, x.opaque = true, j.held.asIs, j.held.opaque()
 		meta := x.stateIfJoined(a)
 		x.mu.Unlock()
 		return j.answer(meta)
@@ -152,9 +149,6 @@ func (j *judgeSession) conclude(v verdict) error {
 		x.passable = j.n
 	}
 	if d.Verb == policy.VerbStop {
-		if x.passable == j.n {
-			x.servedBy = j.n
-		}
 		meta := x.meta(a)
 		x.mu.Unlock()
 		return j.answer(meta)
@@ -178,9 +172,6 @@ func (j *judgeSession) goOn(until time.Time) error {
 	}
 	next, ok := j.s.begin(x, time.Now())
 	if !ok {
-		if x.passable == j.n {
-			x.servedBy = j.n
-		}
 		x.mu.Unlock()
 		return j.answer(nil)
 	}

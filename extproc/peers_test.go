@@ -36,7 +36,7 @@ func TestPeersOverTheNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grpc.NewServer(GRPCOptions(p.Limits.Body)...)
+	g := grpc.NewServer(GRPCOptions()...)
 	s.Register(g)
 	go func() { _ = g.Serve(listener) }()
 	defer g.Stop()

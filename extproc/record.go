@@ -134,7 +134,7 @@ func (x *exchange) outcome() string {
 
 func (x *exchange) servedOutcome(a *policy.Attempt) string {
 	switch a.Outcome.Kind {
-	case config.KindOK:
+	case config.KindOK, config.KindModeration:
 		if a.Place != x.firstPlace() {
 			return trail.OutcomeFailedOver
 		}

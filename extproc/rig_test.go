@@ -128,7 +128,7 @@ func (w *world) replica(yaml, node string) *replica {
 
 func (r *replica) listen() {
 	listener := bufconn.Listen(1 << 20)
-	g := grpc.NewServer(GRPCOptions(r.policy.Limits.Body)...)
+	g := grpc.NewServer(GRPCOptions()...)
 	r.server.Register(g)
 	served := make(chan struct{})
 	go func() { defer close(served); _ = g.Serve(listener) }()

@@ -42,6 +42,10 @@ type Options struct {
 	Peers *Peers
 }
 
+// maxMessage is above what Envoy buffers for the largest limits.body there is.
+// The policy's own limit is checked by the plan, so that a reload can change it.
+const maxMessage = 1<<30 + 128<<20
+
 // Server answers Envoy's filters. It is safe for concurrent use.
 type Server struct {
 	policy  atomic.Pointer[config.Policy]
@@ -72,13 +76,12 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// GRPCOptions are what a gRPC server must be made with to carry a Server whose
-// policy takes bodies of maxBody bytes.
-func GRPCOptions(maxBody int64) []grpc.ServerOption {
+// GRPCOptions are what a gRPC server must be made with to carry a Server.
+func GRPCOptions() []grpc.ServerOption {
 	const window = 32 << 20
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(wire.Codec{}),
-		grpc.MaxRecvMsgSize(int(2*maxBody) + 1<<20),
+		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.InitialWindowSize(window),
 		grpc.InitialConnWindowSize(window),

@@ -30,10 +30,8 @@ type carried struct {
 	Deadline  int64            `json:"d"`
 	Client    string           `json:"c,omitempty"`
 	Issued    int              `json:"n,omitempty"`
-	Served    int              `json:"o,omitempty"`
 	Passable  int              `json:"q,omitempty"`
 	Judged    bool             `json:"j,omitempty"`
-	Committed int64            `json:"k,omitempty"`
 	Attempts  []carriedAttempt `json:"a,omitempty"`
 }
 
@@ -81,10 +79,7 @@ func (x *exchange) state() string {
 		Version: stateVersion, Route: p.Route.Name, Model: p.Request.Model, Path: x.client.path, Stream: p.Request.Stream,
 		MaxTokens: p.Request.MaxTokens, Size: p.Request.BodyBytes, Image: p.Request.LargestImage,
 		Began: x.started.UnixMilli(), Start: p.Start.UnixMilli(), Deadline: p.Deadline.UnixMilli(),
-		Client: x.client.name(x.policy), Issued: x.issued, Served: x.servedBy, Passable: x.passable, Judged: x.judged,
-	}
-	if !x.committed.IsZero() {
-		c.Committed = x.committed.UnixMilli()
+		Client: x.client.name(x.policy), Issued: x.issued, Passable: x.passable, Judged: x.judged,
 	}
 	for _, a := range x.run.Attempts {
 		d := x.detail(a)
@@ -122,7 +117,7 @@ func (c *carried) attempts(p *policy.Plan) []policy.Attempt {
 		for at < len(p.Places) && p.Places[at].Entry.Target.Name != ca.Target {
 			at++
 		}
-		if at == len(p.Places) || ca.Key >= len(p.Places[at].Entry.Target.Keys) {
+		if at == len(p.Places) || ca.Key < 0 || ca.Key >= len(p.Places[at].Entry.Target.Keys) {
 			return out
 		}
 		a := policy.Attempt{
@@ -159,15 +154,12 @@ func (s *Server) mergeState(x *exchange, text string) {
 	attempts := c.attempts(x.run.Plan)
 	x.run.Merge(attempts)
 	x.takeOver(c)
-	if n := len(x.run.Attempts); n > 0 && x.servedBy == n {
-		_ = x.run.Commit(n, x.committed) // refused when it is committed already
-	}
 }
 
 func (c *carried) knowsMore(x *exchange) bool {
 	n := len(c.Attempts)
 	switch mine := len(x.run.Attempts); {
-	case n > mine, c.Issued > x.issued, c.Served > x.servedBy, c.Passable > x.passable:
+	case n > mine, c.Issued > x.issued, c.Judged && !x.judged, c.Passable > x.passable:
 		return true
 	case n == mine && n > 0:
 		return c.Attempts[n-1].End != 0 && !x.run.Last().Closed()
@@ -177,13 +169,13 @@ func (c *carried) knowsMore(x *exchange) bool {
 
 // takeOver copies what is not part of the attempts. x.mu is held.
 func (x *exchange) takeOver(c *carried) {
-	x.issued = min(max(x.issued, c.Issued), len(x.run.Attempts))
+	issued := min(max(x.issued, c.Issued), len(x.run.Attempts))
+	for n := x.issued + 1; n <= issued; n++ {
+		x.counted(itoa(n), n) // Envoy's count is ours, unless a turn was passed
+	}
+	x.issued = issued
 	x.passable = max(x.passable, c.Passable)
 	x.judged = x.judged || c.Judged
-	if c.Served > 0 && c.Served <= len(x.run.Attempts) {
-		x.servedBy = c.Served
-		x.committed = time.UnixMilli(c.Committed)
-	}
 	for i, a := range x.run.Attempts {
 		if i < len(c.Attempts) {
 			*x.detail(a) = detail{requestID: c.Attempts[i].Request, message: c.Attempts[i].Message}

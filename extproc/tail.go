@@ -25,6 +25,7 @@ type entry struct {
 	flags   flags
 	details string
 	at      time.Time // when it came
+	over    time.Time // when what it tells of ended, by Envoy's clock; zero when it does not say
 	tail    []byte    // last bytes of the answer; nil when it was cut
 	hasTail bool
 	bytes   int64
@@ -72,6 +73,7 @@ func (logService) closed(stream accesslog.AccessLogService_StreamAccessLogsServe
 func readEntry(e *accesslogdata.HTTPAccessLogEntry) *entry {
 	common := e.GetCommonProperties()
 	out := &entry{
+		over:    endOf(common),
 		status:  int(e.GetResponse().GetResponseCode().GetValue()),
 		details: e.GetResponse().GetResponseCodeDetails(),
 	}
@@ -95,6 +97,18 @@ func readEntry(e *accesslogdata.HTTPAccessLogEntry) *entry {
 	return out
 }
 
+// endOf is the moment of the last byte downstream.
+func endOf(c *accesslogdata.AccessLogCommon) time.Time {
+	took := c.GetTimeToLastDownstreamTxByte()
+	if took == nil {
+		took = c.GetDuration()
+	}
+	if c.GetStartTime() == nil || took == nil {
+		return time.Time{}
+	}
+	return c.GetStartTime().AsTime().Add(took.AsDuration())
+}
+
 func (e *entry) readMeta(fields map[string]*structpb.Value) {
 	e.id = fields[names.MetaID].GetStringValue()
 	e.node = fields[names.MetaNode].GetStringValue()
@@ -116,6 +130,14 @@ func (s *Server) logged(log string, e *entry, msg *accesslog.StreamAccessLogsMes
 	case x == nil:
 		s.foreign(log, e, msg)
 		return
+	case x.joined:
+		s.foreign(log, e, msg)
+		if log == names.LogExchange {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			s.dropJoined(x)
+		}
+		return
 	}
 	s.told(x, log, e)
 }
@@ -126,8 +148,8 @@ func (s *Server) told(x *exchange, log string, e *entry) {
 	e.at = time.Now()
 	if log == names.LogExchange {
 		x.end.exchange = e
-	} else if x.run != nil && x.envoyN[e.attempt] == len(x.run.Attempts) {
-		x.end.attempt = e
+	} else if n := x.envoyN[e.attempt]; n > 0 {
+		x.end.attempt, x.end.attemptN = e, n
 	}
 	x.mu.Unlock()
 	s.tryEnd(x)

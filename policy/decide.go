@@ -51,12 +51,12 @@ func (x *Exchange) decide(a *Attempt, now time.Time) Decision {
 		return x.goOn(Decision{Verb: VerbFailover}, now)
 	}
 	if action == config.ActionRetry && x.retries < route.SameTargetRetries {
-		if wait, ok := x.retryWait(o, now); ok {
+		if wait, ok := x.retryWait(a, now); ok {
 			x.retries++
 			return x.goOn(Decision{Verb: VerbRetry, Wait: wait}, now)
 		}
 	}
-	if o.Blame == BlameKey || o.Blame == BlameKeyModel {
+	if (o.Blame == BlameKey || o.Blame == BlameKeyModel) && a.Key >= 0 {
 		x.tried = append(x.tried, a.Key)
 		if x.available(a.Place) {
 			return x.goOn(Decision{Verb: VerbFailover}, now)
@@ -79,13 +79,21 @@ func (x *Exchange) goOn(d Decision, now time.Time) Decision {
 // moveOn points the cursor at the first place from i on that would admit an
 // attempt now.
 func (x *Exchange) moveOn(i int) bool {
+	next, ok := x.firstFrom(i)
+	if ok {
+		x.cursor, x.retries, x.tried = next, 0, nil
+	}
+	return ok
+}
+
+// firstFrom is the first place from i on that would admit an attempt now.
+func (x *Exchange) firstFrom(i int) (int, bool) {
 	for ; i < len(x.Plan.Places); i++ {
 		if x.available(i) {
-			x.cursor, x.retries, x.tried = i, 0, nil
-			return true
+			return i, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // available reports whether a place would admit an attempt now, and notes why
@@ -102,19 +110,20 @@ func (x *Exchange) available(i int) bool {
 	return v.Skip == ""
 }
 
-// retryWait is how long a same-target retry waits, and whether that is worth
-// it: a stated retry time is waited out whole or not at all.
-func (x *Exchange) retryWait(o Outcome, now time.Time) (time.Duration, bool) {
+// retryWait is how long a same-target retry waits, and whether there is one: a
+// stated retry time is waited out whole or not at all, and a backoff that
+// outlasts the total is only begun where no later target could take over.
+func (x *Exchange) retryWait(a *Attempt, now time.Time) (time.Duration, bool) {
+	o := a.Outcome
 	wait := Backoff(x.Plan.Route.Backoff, x.retries+1, rand.Float64)
-	if o.Kind == config.KindRateLimit {
-		stated := o.Cooldown
-		if o.HasRetryAfter {
-			stated = o.RetryAfter
-		}
-		if stated > x.Plan.Route.RetryAfter.Max {
-			return 0, false
-		}
-		wait = max(wait, stated+afterWindow)
+	if o.Kind != config.KindRateLimit {
+		_, later := x.firstFrom(a.Place + 1)
+		return wait, !later || now.Add(wait).Before(x.Plan.Deadline)
 	}
-	return wait, now.Add(wait).Before(x.Plan.Deadline)
+	stated := o.Cooldown
+	if o.HasRetryAfter {
+		stated = o.RetryAfter
+	}
+	wait = max(wait, stated+afterWindow)
+	return wait, stated <= x.Plan.Route.RetryAfter.Max && now.Add(wait).Before(x.Plan.Deadline)
 }

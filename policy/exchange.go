@@ -270,6 +270,9 @@ func (x *Exchange) close(a *Attempt, o Outcome, now time.Time) {
 	}
 	a.Outcome = o
 	if a.admission != nil {
+		if o.Kind == config.KindModeration { // the target did what it was asked to
+			o.Kind = config.KindOK
+		}
 		a.admission.Report(o)
 	}
 }

@@ -109,7 +109,8 @@ func (p *Plan) FirstToken(place int) time.Duration {
 	}
 	if d == 0 {
 		d = 60*time.Second + time.Duration(p.Request.BodyBytes*15/(1<<20))*time.Second
-		d = p.halfOfTotal(d)
+		// Envoy's idle timer runs while the platform thinks.
+		d = min(p.halfOfTotal(d), t.Idle)
 	}
 	return d
 }

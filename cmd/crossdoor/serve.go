@@ -24,7 +24,9 @@ nor unix: needs --grpc-cert, --grpc-key and --grpc-client-ca (mTLS), or
 
 The policy is read again when its file changes and on SIGHUP; a broken one is
 refused and the old one stays. SIGTERM: /readyz turns 503, no new request is
-planned, running ones finish, failovers included, for at most --drain.`
+planned, running ones finish, failovers included, for at most --drain. With
+several replicas behind one Envoy, --drain-delay 2s lets the others take over
+before this one refuses.`
 
 const serveExamples = `  crossdoor serve --policy crossdoor.yaml
   crossdoor serve --policy crossdoor.yaml --grpc unix:/run/crossdoor.sock --metrics 0.0.0.0:9090
@@ -38,7 +40,7 @@ type serveFlags struct {
 	advertise, peers            string
 	grpcSecurity, adminSecurity operate.Security
 	log                         string
-	drain                       time.Duration
+	drain, drainDelay           time.Duration
 }
 
 func serveCommand() *cobra.Command {
@@ -63,6 +65,7 @@ func serveCommand() *cobra.Command {
 	fs.StringVar(&f.advertise, "advertise", "", "this replica's --grpc as its peers dial it, HOST:PORT")
 	fs.StringVar(&f.peers, "peers", "", "the other replicas: HOST:PORT, several with commas; a name may stand for several addresses")
 	fs.StringVar(&f.log, "log", "text", "text or json")
+	fs.DurationVar(&f.drainDelay, "drain-delay", 0, "how long new requests are still planned after SIGTERM, while Envoys notice that health says NOT_SERVING")
 	fs.DurationVar(&f.drain, "drain", time.Minute, "how long running requests may take after SIGTERM")
 	return c
 }
@@ -105,10 +108,14 @@ func (f *serveFlags) check() error {
 	if f.peers != "" && f.advertise == "" {
 		return errors.New("--peers: the peers must know this replica as well: give --advertise HOST:PORT")
 	}
-	if f.drain < 0 {
-		return errors.New("--drain: cannot be negative")
+	if f.drain < 0 || f.drainDelay < 0 {
+		return errors.New("--drain, --drain-delay: cannot be negative")
 	}
-	return nil
+	if f.adminSecurity.TokenFile == "" {
+		return nil
+	}
+	_, err := operate.ReadToken(f.adminSecurity.TokenFile)
+	return err
 }
 
 // peerNames is the --peers list.

@@ -68,7 +68,7 @@ func newService(f *serveFlags, path string, p *config.Policy, log *slog.Logger) 
 	s.server = extproc.NewServer(extproc.Options{
 		Policy: p, Health: s.health, Keys: s.keys, Trail: s.sink, Metrics: metrics, Log: log, Node: f.advertise, Peers: s.peers,
 	})
-	options := extproc.GRPCOptions(p.Limits.Body)
+	options := extproc.GRPCOptions()
 	if serverCreds != nil {
 		options = append(options, grpc.Creds(serverCreds))
 	}
@@ -175,10 +175,14 @@ func (s *service) drain() {
 	s.state.draining.Store(true)
 	s.checks.Shutdown()
 	s.log.Info("draining", "inflight", s.server.Inflight(), "for", s.flags.drain.String())
-	ctx, stop := context.WithTimeout(context.Background(), s.flags.drain)
+	ctx, stop := context.WithTimeout(context.Background(), s.flags.drainDelay+s.flags.drain)
 	defer stop()
 	again, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
+	select { // health says NOT_SERVING: Envoys turn to other replicas meanwhile
+	case <-time.After(s.flags.drainDelay):
+	case <-again.Done():
+	}
 	if err := s.server.Drain(again); err != nil {
 		s.log.Warn("requests were cut off", "inflight", s.server.Inflight())
 	}
