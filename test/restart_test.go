@@ -99,6 +99,24 @@ func TestServiceDown(t *testing.T) {
 	})
 }
 
+// TestEnvoySurvivesADeadService: the moments after the service died, when Envoy
+// still tries to reach it, with bodies that take more than one read.
+func TestEnvoySurvivesADeadService(t *testing.T) {
+	e := start(t, options{}, lane{name: "dies", targets: two(), uncounted: true})
+	l := e.lane("dies")
+	for _, pad := range []int{100 << 10, 500 << 10, 4 << 20} {
+		e.service().proc.kill()
+		for n := range 15 {
+			a, err := l.try(call{pad: pad, stream: n%2 == 0})
+			if err != nil || a.status != 503 {
+				t.Fatalf("%d bytes, request %d: %s", pad, n, describe(a, err))
+			}
+		}
+		e.service().start()
+		e.waitReady()
+	}
+}
+
 // TestServiceDownDirect: unrewritten to the named target.
 func TestServiceDownDirect(t *testing.T) {
 	e := start(t, options{top: []string{"on_service_down: {direct: direct-a}"}}, lane{
