@@ -22,7 +22,9 @@ type exchange struct {
 	policy  *config.Policy
 	client  clientRequest
 	started time.Time // when the request's headers came
-	joined  bool      // another replica planned it
+	// clientName is who the client is, by the policy's header.
+	clientName string
+	joined     bool // another replica planned it
 	// foreignCredential: the headers came back from Envoy with some target's
 	// credential in them; the client's own is not known here.
 	foreignCredential bool

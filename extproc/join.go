@@ -81,7 +81,7 @@ func (s *Server) join(id string, client clientRequest, node, state string) *exch
 	}
 	client.path = c.Path
 	x := &exchange{
-		id: id, node: node, policy: p, client: client, started: time.UnixMilli(c.Began), joined: true, facts: c.facts(),
+		id: id, node: node, policy: p, client: client, started: time.UnixMilli(c.Began), clientName: c.Client, joined: true, facts: c.facts(),
 		foreignCredential: !passthroughOnly(route),
 	}
 	now := time.Now()

@@ -124,6 +124,7 @@ func (p *planSession) ensureExchange() {
 	if p.x == nil {
 		p.x = &exchange{
 			id: newID(), node: p.s.node, policy: p.policyOrCurrent(), client: p.client, started: p.started,
+			clientName: p.client.name(p.policyOrCurrent()),
 			connection: connectionOf(p.stream.Context()),
 		}
 		p.s.table.add(p.x)

@@ -13,7 +13,7 @@ import (
 // is held and every attempt is closed.
 func (x *exchange) record(now time.Time) *trail.Record {
 	r := &trail.Record{
-		Time: x.started, ID: x.id, Model: x.facts.Model, Client: x.client.name(x.policy), Policy: x.policy.Hash,
+		Time: x.started, ID: x.id, Model: x.facts.Model, Client: x.clientName, Policy: x.policy.Hash,
 		Status: x.status, Outcome: x.outcome(), Tier: trail.TierPortable, MS: now.Sub(x.started).Milliseconds(),
 	}
 	if r.Outcome == "" {

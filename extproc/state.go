@@ -79,7 +79,7 @@ func (x *exchange) state() string {
 		Version: stateVersion, Route: p.Route.Name, Model: p.Request.Model, Path: x.client.path, Stream: p.Request.Stream,
 		MaxTokens: p.Request.MaxTokens, Size: p.Request.BodyBytes, Image: p.Request.LargestImage,
 		Began: x.started.UnixMilli(), Start: p.Start.UnixMilli(), Deadline: p.Deadline.UnixMilli(),
-		Client: x.client.name(x.policy), Issued: x.issued, Passable: x.passable, Judged: x.judged,
+		Client: x.clientName, Issued: x.issued, Passable: x.passable, Judged: x.judged,
 	}
 	for _, a := range x.run.Attempts {
 		d := x.detail(a)

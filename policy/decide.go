@@ -50,7 +50,10 @@ func (x *Exchange) decide(a *Attempt, now time.Time) Decision {
 		}
 		return x.goOn(Decision{Verb: VerbFailover}, now)
 	}
-	if action == config.ActionRetry && x.retries < route.SameTargetRetries {
+	// A failure that ejected the target leaves nothing to retry; a 429 always
+	// ejects its key, and its wait is as long as that.
+	retriable := o.Kind == config.KindRateLimit || x.available(a.Place)
+	if action == config.ActionRetry && x.retries < route.SameTargetRetries && retriable {
 		if wait, ok := x.retryWait(a, now); ok {
 			x.retries++
 			return x.goOn(Decision{Verb: VerbRetry, Wait: wait}, now)

@@ -162,7 +162,8 @@ func (x *Exchange) barred(p *Place) bool {
 	default:
 		return true
 	}
-	return x.larger > 0 && p.Entry.Target.Limits.Body <= x.larger
+	limit := p.Entry.Target.Limits.Body
+	return x.larger > 0 && limit > 0 && limit <= x.larger
 }
 
 func (x *Exchange) keyUsable(place int) func(int) bool {
