@@ -53,7 +53,7 @@ func (s *Server) attemptEdits(x *exchange, a *policy.Attempt, length int) header
 	for _, h := range spec.Headers(call) {
 		edits.put(h.Name, h.Value)
 	}
-	for _, name := range forwardedHeaders(x.policy) {
+	for _, name := range x.policy.ForwardedHeaders {
 		edits.put(name, forwardedValue(x, t, name))
 	}
 	edits.put(names.Target, names.TargetCluster(t.Name))

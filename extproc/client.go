@@ -8,6 +8,7 @@ import (
 
 	"github.com/crossdoor/crossdoor/envoy/names"
 	"github.com/crossdoor/crossdoor/extproc/wire"
+	"github.com/crossdoor/crossdoor/internal/trail"
 	"github.com/crossdoor/crossdoor/policy/config"
 	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
@@ -15,10 +16,6 @@ import (
 // field is one header, to set (or, with an empty value where it says so, to
 // remove).
 type field = wire.HeaderField
-
-// maxClientName is where the client's name in trail and logs is cut (contract,
-// "Trail record").
-const maxClientName = 128
 
 // clientRequest is what a request's headers said: the original that every
 // attempt derives from. It is never edited.
@@ -108,16 +105,7 @@ func (c *clientRequest) name(p *config.Policy) string {
 	if p.ClientHeader == "" {
 		return ""
 	}
-	v := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, c.value(p.ClientHeader))
-	if len(v) > maxClientName {
-		v = strings.ToValidUTF8(v[:maxClientName], "")
-	}
-	return v
+	return trail.CutClient(c.value(p.ClientHeader))
 }
 
 // unwanted lists the client's headers that no platform may see: all but the
@@ -136,15 +124,4 @@ func (c *clientRequest) unwanted(forwarded []string) []string {
 		}
 	}
 	return out
-}
-
-// forwardedHeaders is every header that some target of the policy forwards:
-// each attempt sets or removes all of them.
-func forwardedHeaders(p *config.Policy) []string {
-	var out []string
-	for _, t := range p.Targets {
-		out = append(out, t.ForwardHeaders...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

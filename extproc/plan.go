@@ -158,7 +158,7 @@ func (p *planSession) onBody() error {
 	edits.put(names.ID, x.id)
 	edits.put(names.Node, p.s.node)
 	edits.put(names.EnvoyMaxRetries, strconv.Itoa(x.run.Plan.Route.MaxAttempts+passedTurns))
-	edits.remove = append(edits.remove, p.client.unwanted(forwardedHeaders(p.policy))...)
+	edits.remove = append(edits.remove, p.client.unwanted(p.policy.ForwardedHeaders)...)
 	meta := x.meta(a)
 	x.mu.Unlock()
 

@@ -47,9 +47,9 @@ func TestClientName(t *testing.T) {
 	yaml := twoTargets + "client: {header: x-client-id}\n"
 	for _, c := range []struct{ name, value, want string }{
 		{"plain", "team-a", "team-a"},
-		{"control characters", "a\x01b\x7fc", "abc"},
+		{"control characters", "a\x01b\x7fc", "a b c"},
 		{"long", strings.Repeat("x", 200), strings.Repeat("x", 128)},
-		{"long, cut inside a character", strings.Repeat("x", 127) + "é", strings.Repeat("x", 127)},
+		{"long, of characters that are two bytes", strings.Repeat("é", 200), strings.Repeat("é", 128)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, yaml, func(r *replica) {

@@ -5,7 +5,7 @@
 // answer, afterwards, what happened to a request.
 //
 // A record carries no message content and no secret: keys appear as their place
-// (`env:NAME`), errors as CleanError leaves them. Whoever fills a Record keeps to
+// (`env:NAME`), errors as messages.Redact leaves them. Whoever fills a Record keeps to
 // that; nothing here looks into the fields again.
 //
 // The file is the operator's: it is appended to in whole lines, reopened when

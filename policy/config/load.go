@@ -49,6 +49,7 @@ func Load(name string, data []byte, catalog Catalog) (*Policy, error) {
 	sum := sha256.Sum256(data)
 	policy.Hash = hex.EncodeToString(sum[:])[:12]
 	policy.RenderHash = renderHash(policy)
+	policy.ForwardedHeaders = forwardedHeaders(policy.Targets)
 	return policy, nil
 }
 

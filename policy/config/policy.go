@@ -25,6 +25,9 @@ type Policy struct {
 	// Direct is the target of `on_service_down: {direct: …}`; nil is reject.
 	Direct *Target
 	Trail  Trail
+	// ForwardedHeaders is every header that some target forwards, lower case,
+	// sorted: each attempt sets or removes all of them.
+	ForwardedHeaders []string
 }
 
 // Limits bound what the service takes; sizes in bytes.

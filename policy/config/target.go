@@ -251,3 +251,12 @@ func (c *compiler) labels(path string, list []FileLabel) map[string]string {
 	}
 	return labels
 }
+
+func forwardedHeaders(targets []*Target) []string {
+	var out []string
+	for _, t := range targets {
+		out = append(out, t.ForwardHeaders...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
