@@ -89,7 +89,7 @@ func (o *options) measure(ctx context.Context) (*report, error) {
 	if err := o.measureLoads(ctx, rep, dir, u); err != nil {
 		return nil, err
 	}
-	if strings.Contains("memory", o.only) {
+	if strings.Contains(memoryCase, o.only) {
 		if err := o.measureMemory(ctx, rep, dir, u); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 )
 
+// memoryCase is what -only knows the measurement by.
+const memoryCase = "memory"
+
 // held is how many bodies are in flight at once when memory is measured.
 const held = 8
 

@@ -19,7 +19,9 @@ type row struct {
 func (rep *report) rows() []row {
 	var added, more, events []row
 	for _, r := range rep.results {
-		label := r.title()
+		named := r.load
+		named.fails = false // the group says so
+		label := named.title()
 		switch {
 		case r.fails:
 			more = append(more, row{"A failed attempt adds, over the no-op's", label, r.further(), gateAttempt})
@@ -39,7 +41,7 @@ func (rep *report) rows() []row {
 // Geometry of the plot, in pixels.
 const (
 	plotWidth = 860
-	plotLeft  = 250
+	plotLeft  = 330
 	plotRight = 820
 	rowHeight = 22
 	plotMost  = 2.0 // the right end of the axis; longer intervals end in it
