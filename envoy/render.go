@@ -55,9 +55,9 @@ var outputs = []struct {
 	{"dynamic/rds-dispatch.yaml", "rds-dispatch.yaml.tmpl", true},
 }
 
-// minConnectionBuffer keeps Envoy's connection buffer large also where bodies
-// are small: see the listener's template.
-const minConnectionBuffer = 64 << 20
+// connectionBuffer is L of the listener's template: large enough that Envoy does
+// not crash, small enough for clients that do not read.
+const connectionBuffer = 16 << 20
 
 // Render writes the policy as Envoy config: envoy.yaml starts as it is;
 // dynamic/ is the same in files that Envoy follows, dynamic/envoy.yaml the one
@@ -105,7 +105,7 @@ func newView(p *config.Policy, o Options) (view, error) {
 		Version: version, RenderHash: p.RenderHash, Dir: o.DynamicDir,
 		Listen: listen, AdminPort: o.AdminPort,
 		MaxHeap: maxHeap(p.Limits), MaxConnections: maxConnections,
-		BodyBuffer: bodyBuffer, ConnectionBuffer: max(bodyBuffer, minConnectionBuffer), InnerBuffer: 1 << 20, BodyTime: duration(p.Limits.BodyTime),
+		BodyBuffer: bodyBuffer, ConnectionBuffer: connectionBuffer, InnerBuffer: 1 << 20, BodyTime: duration(p.Limits.BodyTime),
 		PlanTimeout: duration(messageSlack), AttemptTimeout: duration(attemptTimeout(p)), JudgeTimeout: duration(judgeTimeout(p)),
 		ServiceDown: errorBody("overloaded_error", textServiceDown), Overloaded: errorBody("overloaded_error", textOverloaded),
 		ServiceDetails:  names.DetailsPrefix,

@@ -180,7 +180,7 @@ func TestRenderFollowsPolicy(t *testing.T) {
 		want   string
 	}{
 		"body buffer is twice the limit":      {func(p *config.Policy) { p.Limits.Body = 5 << 20 }, "request_body_buffer_limit: 10485760"},
-		"connection buffer stays large":       {func(p *config.Policy) { p.Limits.Body = 1000 }, "per_connection_buffer_limit_bytes: 67108864\n"},
+		"connection buffer stays large":       {func(p *config.Policy) { p.Limits.Body = 1000 }, "per_connection_buffer_limit_bytes: 16777216\n"},
 		"body time":                           {func(p *config.Policy) { p.Limits.BodyTime = 1500e6 }, "request_timeout: 1.5s"},
 		"heap":                                {func(p *config.Policy) { p.Limits.Memory = 1 << 20 }, "max_heap_size_bytes: 1076887552"},
 		"attempt waits out a retry-after":     {func(*config.Policy) {}, "message_timeout: 330s"},
