@@ -41,6 +41,7 @@ type exchange struct {
 	kept      *keptAnswer    // the most recent 429 or 529, for section 7
 	envoyN    map[string]int // Envoy's attempt count -> ours
 	details   []detail       // one an attempt, for the trail
+	wrote     string         // the state that went to Envoy last
 
 	passable  int       // the failed attempt whose answer may go to the client
 	servedBy  int       // the attempt whose answer goes to the client; 0: none

@@ -21,13 +21,14 @@ import (
 // answer. It stays open for as long as Envoy keeps it, since its end is the
 // end of the exchange.
 type planSession struct {
-	s       *Server
-	stream  counted
-	policy  *config.Policy
-	client  clientRequest
-	started time.Time
-	req     wire.Request
-	x       *exchange // nil until there is something to record
+	s        *Server
+	stream   counted
+	policy   *config.Policy
+	client   clientRequest
+	started  time.Time
+	req      wire.Request
+	expected int64     // bytes of the body that were announced and have not come
+	x        *exchange // nil until there is something to record
 
 	send     sync.Mutex // one answer at a time; guards out and answered
 	out      wire.Response
@@ -107,7 +108,16 @@ func (p *planSession) onHeaders() error {
 		}
 		return p.reject(rejected(http.StatusBadRequest, typeInvalid, "The request has no body."))
 	}
+	p.announce(max(p.client.contentLength, 0))
 	return p.pass()
+}
+
+// announce says how much of the request's body is still to come.
+func (p *planSession) announce(n int64) {
+	if n != p.expected {
+		p.s.table.expect(n - p.expected)
+		p.expected = n
+	}
 }
 
 // reject answers a request that never gets a plan and records it.
@@ -138,6 +148,7 @@ func (p *planSession) onBody() error {
 	}
 	buf := p.req.TakeBody()
 	x, r := p.prepare(buf)
+	p.announce(0)
 	if r != nil {
 		return p.reject(r)
 	}
@@ -268,6 +279,7 @@ func (p *planSession) done() bool {
 // over is the end of the plan stream.
 func (p *planSession) over() {
 	p.req.Release()
+	p.announce(0)
 	if p.deadline != nil {
 		p.deadline.Stop()
 	}

@@ -28,7 +28,7 @@ import (
 
 var errNoRoute = errors.New("no route of the policy takes this model")
 
-// Options are what a Server is made of. All but Peers are required.
+// Options are what a Server is made of. Node, Peers and Pressure may be left out.
 type Options struct {
 	Policy  *config.Policy
 	Health  *policy.Health
@@ -38,6 +38,9 @@ type Options struct {
 	Log     *slog.Logger
 	// Node is this replica's address as its peers dial it, "" without peers.
 	Node string
+	// Pressure, when set, is told in coarse steps how many bytes the exchanges
+	// that run come to, bodies and all. It must not wait.
+	Pressure func(bytes int64)
 	// Peers hands access-log entries on; nil without peers.
 	Peers *Peers
 }
@@ -70,6 +73,7 @@ func NewServer(o Options) *Server {
 		health: o.Health, keys: o.Keys, trail: o.Trail, metrics: o.Metrics, log: o.Log, node: o.Node, peers: o.Peers,
 		table: NewTable(o.Policy.Limits.Memory),
 	}
+	s.table.pressure = o.Pressure
 	s.policy.Store(o.Policy)
 	s.render.learn(o.Policy)
 	s.metrics.watch(s)
@@ -103,12 +107,11 @@ func (s *Server) Register(g *grpc.Server) {
 
 // process sends a stream to the handler of its role.
 func (s *Server) process(raw wire.Stream) error {
-	md, _ := metadata.FromIncomingContext(raw.Context())
-	role := first(md, names.Role)
+	role := first(raw.Context(), names.Role)
 	stream := s.metrics.stream(role, raw)
 	switch role {
 	case names.RolePlan:
-		s.render.seen(first(md, names.Render))
+		s.render.seen(first(raw.Context(), names.Render))
 		return s.plan(stream)
 	case names.RoleAttempt:
 		return s.attempt(stream)
@@ -118,8 +121,8 @@ func (s *Server) process(raw wire.Stream) error {
 	return status.Errorf(codes.InvalidArgument, "%s: want plan, attempt or judge", names.Role)
 }
 
-func first(md metadata.MD, key string) string {
-	if v := md.Get(key); len(v) > 0 {
+func first(ctx context.Context, key string) string {
+	if v := metadata.ValueFromIncomingContext(ctx, key); len(v) > 0 {
 		return v[0]
 	}
 	return ""

@@ -55,11 +55,12 @@ type carriedAttempt struct {
 // meta is the dynamic metadata that goes with an answer about attempt a. x.mu
 // is held.
 func (x *exchange) meta(a *policy.Attempt) []field {
+	x.wrote = x.state()
 	return []field{
 		{Name: names.MetaID, Value: x.id},
 		{Name: names.MetaNode, Value: x.node},
 		{Name: names.MetaAttempt, Value: itoa(a.N)},
-		{Name: names.MetaState, Value: x.state()},
+		{Name: names.MetaState, Value: x.wrote},
 	}
 }
 
@@ -144,7 +145,7 @@ func (c *carried) facts() rewrite.Facts {
 // mergeState takes over what other replicas did for x, by what its final
 // response headers carry. x.mu is held.
 func (s *Server) mergeState(x *exchange, text string) {
-	if x.run == nil || len(text) == 0 {
+	if x.run == nil || len(text) == 0 || text == x.wrote {
 		return
 	}
 	c := readState(text)

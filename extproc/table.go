@@ -21,7 +21,18 @@ type Table struct {
 	gone  map[string]time.Time // id -> when it ended
 	taken int64
 	swept time.Time
+
+	expected int64       // bodies that are announced and on their way
+	hinted   int64       // what pressure was last told
+	pressure func(int64) // nil: nobody wants to know
 }
+
+// exchangeBytes is what an exchange takes beside its body, generously: streams,
+// headers, an unfinished event.
+const exchangeBytes = 64 << 10
+
+// hintStep is by how much bodies must grow or shrink before pressure is told.
+const hintStep = 32 << 20
 
 // NewTable returns an empty table whose bodies may take limit bytes together.
 func NewTable(limit int64) *Table {
@@ -60,6 +71,7 @@ func (t *Table) add(x *exchange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.live[x.id] = x
+	t.hint()
 }
 
 // addIfNew adds x unless its id is there already, and returns the one that is.
@@ -89,6 +101,7 @@ func (t *Table) remove(id string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.live, id)
+	t.hint()
 	t.gone[id] = now
 	if now.Sub(t.swept) < tombstoneFor/4 {
 		return
@@ -106,6 +119,27 @@ func (t *Table) forget(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.live, id)
+}
+
+// expect counts a body of n bytes that is on its way; negative n takes that
+// back. It reserves nothing: Envoy hands over whole bodies, and one that never
+// comes must not keep others out.
+func (t *Table) expect(n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.expected += n
+	t.hint()
+}
+
+// hint tells pressure when what runs came to much more or much less. t.mu is
+// held.
+func (t *Table) hint() {
+	total := t.taken + t.expected + int64(len(t.live))*exchangeBytes
+	if t.pressure == nil || (total-t.hinted < hintStep && t.hinted-total < hintStep) {
+		return
+	}
+	t.hinted = total
+	t.pressure(total)
 }
 
 // fits reports whether n more bytes would be within the limit now.
@@ -136,6 +170,7 @@ func (t *Table) take(buf *wire.Buffer) (*lease, bool) {
 		return nil, false
 	}
 	t.taken += size
+	t.hint()
 	return &lease{table: t, buf: buf, size: size}, true
 }
 
@@ -147,6 +182,7 @@ func (l *lease) free() {
 		l.buf.Free()
 		l.table.mu.Lock()
 		l.table.taken -= l.size
+		l.table.hint()
 		l.table.mu.Unlock()
 	})
 }

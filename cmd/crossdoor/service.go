@@ -67,6 +67,7 @@ func newService(f *serveFlags, path string, p *config.Policy, log *slog.Logger) 
 	}
 	s.server = extproc.NewServer(extproc.Options{
 		Policy: p, Health: s.health, Keys: s.keys, Trail: s.sink, Metrics: metrics, Log: log, Node: f.advertise, Peers: s.peers,
+		Pressure: memoryPressure(),
 	})
 	options := extproc.GRPCOptions()
 	if serverCreds != nil {
