@@ -252,8 +252,9 @@ func TestSlowReaderDoesNotGrowMemory(t *testing.T) {
 		t.Errorf("the service grew by %d MiB", grown>>20)
 	}
 	e.metric(0, "held_bytes")
+	// Envoy's connection buffer of 16 MiB, and what kernels keep on three sockets.
 	for _, r := range l.fakes[0].Requests() {
-		if r.Sent > 40<<20 {
+		if r.Sent > 80<<20 {
 			t.Errorf("%d MiB were taken from a platform for a client that reads 1", r.Sent>>20)
 		}
 	}
