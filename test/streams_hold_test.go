@@ -19,6 +19,14 @@ var (
 	wholeTail  = [][]byte{fakeplatform.BlockStart(0), deltaEvent, fakeplatform.BlockStop(0), fakeplatform.MessageDelta("end_turn"), fakeplatform.MessageStop()}
 )
 
+// broken breaks off in its body, after its headers were seen: a reset in the same
+// packet would take them along.
+func broken(a fakeplatform.Answer) fakeplatform.Answer {
+	a = a.Ending(fakeplatform.EndReset)
+	a.Parts = append(a.Parts[:len(a.Parts):len(a.Parts)], fakeplatform.Part{Wait: 200 * time.Millisecond})
+	return a
+}
+
 // heldFailure is a stream that fails over while it is held.
 func heldFailure(name, kind string, a fakeplatform.Answer, route ...string) flow {
 	return flow{
@@ -31,7 +39,7 @@ func heldFailure(name, kind string, a fakeplatform.Answer, route ...string) flow
 func TestHeldStreamsFailOver(t *testing.T) {
 	t.Parallel()
 	overloaded := fakeplatform.StreamError("overloaded_error", "Overloaded")
-	brokenError := fakeplatform.Error(529, "Overloaded").Ending(fakeplatform.EndReset)
+	brokenError := broken(fakeplatform.Error(529, "Overloaded"))
 	stalledError := fakeplatform.Answer{Name: "stalled error", Status: 500, Length: 500, End: fakeplatform.EndStall,
 		Header: []fakeplatform.Field{{Name: "content-type", Value: "application/json"}}, Parts: []fakeplatform.Part{{Data: []byte(`{"type":"error"`)}}}
 	stream := fakeplatform.Stream
@@ -224,20 +232,20 @@ func TestEndlessCommentsAreReleased(t *testing.T) {
 // it is held.
 func TestHeldOnTheLastAttempt(t *testing.T) {
 	overloaded := fakeplatform.Error(529, "Overloaded")
-	broken := fakeplatform.Stream(startEvent, ping).Ending(fakeplatform.EndReset)
+	reset := fakeplatform.Stream(startEvent, ping).Ending(fakeplatform.EndReset)
 	inStream := fakeplatform.Stream(startEvent, fakeplatform.StreamError("overloaded_error", "Overloaded"))
 	mk := func(name string, status int, a, b fakeplatform.Answer) flow {
 		return flow{lane: lane{name: name, route: []string{"timeouts: {first_token: 700ms}"}}, call: call{stream: true}, scripts: [][]fakeplatform.Answer{{a}, {b}}, status: status, outcome: "exhausted"}
 	}
-	first := mk("reset-after-529", 529, overloaded, broken)
+	first := mk("reset-after-529", 529, overloaded, reset)
 	first.served, first.attempts, first.body = "a", "a overloaded failover, b connection *", overloaded.Body()
-	second := mk("reset-after-reset", 529, broken, broken)
+	second := mk("reset-after-reset", 529, reset, reset)
 	second.kind, second.attempts = "overloaded_error", "a connection failover, b connection *"
-	third := mk("silence-after-reset", 504, broken, fakeplatform.Stream().Ending(fakeplatform.EndStall))
+	third := mk("silence-after-reset", 504, reset, fakeplatform.Stream().Ending(fakeplatform.EndStall))
 	third.kind, third.attempts = "timeout_error", "a connection failover, b timeout *"
 	fourth := mk("error-event-last", 200, overloaded, inStream)
 	fourth.served, fourth.attempts, fourth.body = "b", "a overloaded failover, b overloaded *", inStream.Body()
-	fifth := mk("broken-error-last", 529, broken, overloaded.Ending(fakeplatform.EndReset))
+	fifth := mk("broken-error-last", 529, reset, broken(overloaded))
 	fifth.attempts = "a connection failover, b overloaded *"
 	fifth.served = "*"
 	runFlows(t, options{}, first, second, third, fourth, fifth)
