@@ -13,6 +13,7 @@ const (
 	// with two dozen bodies of 32 MB crossing, one message took 13 s.
 	messageSlack = 30 * time.Second
 	judgeSlack   = 10 * time.Second
+	streamSlack  = 5 * time.Second
 	// maxMessageTimeout is the most that Envoy takes for a message_timeout.
 	maxMessageTimeout = time.Hour
 )
@@ -58,6 +59,19 @@ func judgeTimeout(p *config.Policy) time.Duration {
 		longest = max(longest, r.Timeouts.Total)
 	}
 	return min(longest+judgeSlack, maxMessageTimeout)
+}
+
+// streamIdle is how long nothing at all may move on a client's stream: longer
+// than what the service and the inner listener end by themselves.
+func streamIdle(p *config.Policy) time.Duration {
+	longest := p.Limits.BodyTime
+	for _, r := range p.Routes {
+		longest = max(longest, r.Timeouts.Total)
+	}
+	for _, d := range p.IdleValues() {
+		longest = max(longest, d)
+	}
+	return longest + streamSlack
 }
 
 // directView is where requests go unplanned while the service is down.

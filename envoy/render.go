@@ -29,9 +29,9 @@ type view struct {
 	BodyBuffer, ConnectionBuffer, InnerBuffer int64
 	BodyTime                                  string
 
-	PlanTimeout, AttemptTimeout, JudgeTimeout string
-	Idles                                     []string
-	LongestIdle                               string
+	PlanTimeout, AttemptTimeout, JudgeTimeout, StreamIdle string
+	Idles                                                 []string
+	LongestIdle                                           string
 
 	ServiceDown, Overloaded, ServiceDetails string
 	ListenerReplies, DispatchReplies        []reply
@@ -106,7 +106,7 @@ func newView(p *config.Policy, o Options) (view, error) {
 		Listen: listen, AdminPort: o.AdminPort,
 		MaxHeap: maxHeap(p.Limits), MaxConnections: maxConnections,
 		BodyBuffer: bodyBuffer, ConnectionBuffer: connectionBuffer, InnerBuffer: 1 << 20, BodyTime: duration(p.Limits.BodyTime),
-		PlanTimeout: duration(messageSlack), AttemptTimeout: duration(attemptTimeout(p)), JudgeTimeout: duration(judgeTimeout(p)),
+		PlanTimeout: duration(messageSlack), AttemptTimeout: duration(attemptTimeout(p)), JudgeTimeout: duration(judgeTimeout(p)), StreamIdle: duration(streamIdle(p)),
 		ServiceDown: errorBody("overloaded_error", textServiceDown), Overloaded: errorBody("overloaded_error", textOverloaded),
 		ServiceDetails:  names.DetailsPrefix,
 		ListenerReplies: listenerReplies(p.Limits), DispatchReplies: dispatchReplies(),

@@ -10,12 +10,14 @@ import (
 )
 
 // rendered is what the rendered Envoy config depends on: contract, the last
-// point of section 11.
+// point of section 11, and the waits that Envoy's own timeouts must outlast.
 type rendered struct {
 	Targets []renderedTarget // by name: their order says nothing
 	Idle    []time.Duration  // each once, ascending
 	Body    int64
 	Direct  string
+	// What Envoy's timeouts around the service are derived from.
+	Total, Backoff, RetryAfter time.Duration
 }
 
 type renderedTarget struct {
@@ -31,6 +33,10 @@ func renderHash(p *Policy) string {
 		r.Targets = append(r.Targets, renderedTarget{t.Name, t.Endpoint, t.ConnectTimeout, t.CAFile})
 	}
 	slices.SortFunc(r.Targets, func(a, b renderedTarget) int { return cmp.Compare(a.Name, b.Name) })
+	for _, route := range p.Routes {
+		r.Total = max(r.Total, route.Timeouts.Total)
+		r.Backoff, r.RetryAfter = max(r.Backoff, route.Backoff.Max), max(r.RetryAfter, route.RetryAfter.Max)
+	}
 	if p.Direct != nil {
 		r.Direct = p.Direct.Name
 	}
