@@ -102,12 +102,15 @@ func (s *Server) finishExchange(x *exchange) {
 		x.closeLast(now)
 		x.run.End(policy.OutcomeOf(config.KindClientGone, ""), now)
 	}
-	s.table.remove(x.id, now)
+	if e := x.end.exchange; e != nil && e.status != 0 {
+		x.status = e.status // what the client really got
+	}
 	over := x.end.exchange.overBy(now)
 	if r := x.record(over); r != nil {
 		s.count(x, r, over)
 		s.trail.Add(r)
 	}
+	s.table.remove(x.id, now) // last: a drain waits for an empty table
 }
 
 // closeLast closes the attempt that still runs with how it ended. x.mu is held.
@@ -185,9 +188,10 @@ const stallGap = time.Second
 
 // clientStalled tells a client that does not read from a target that fell
 // silent: of the first the exchange's own entry comes later, if at all
-// (envoy.md, section 4).
+// (envoy.md, section 4), or says that the client closed. A target's silence makes
+// Envoy cut the client.
 func clientStalled(e, whole *entry) bool {
-	return e != whole && (whole == nil || whole.at.Sub(e.at) > stallGap)
+	return e != whole && (whole == nil || whole.flags.downstreamGone || whole.at.Sub(e.at) > stallGap)
 }
 
 // overBy is when what the entry tells of ended: now when there is no entry, it
