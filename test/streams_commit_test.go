@@ -215,7 +215,7 @@ func TestClientThatDoesNotReadBlamesNothing(t *testing.T) {
 // TestClientThatDoesNotReadIsEnded, though it keeps its connection open.
 func TestClientThatDoesNotReadIsEnded(t *testing.T) {
 	t.Parallel()
-	e := start(t, options{}, unreadLane("stays"))
+	e := start(t, options{top: []string{"limits: {body_time: 5s}"}}, unreadLane("stays"))
 	l := e.lane("stays")
 	l.fakes[0].Script(slowStream())
 	c := readerlessCall(t, l)
