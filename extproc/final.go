@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +74,11 @@ func (s *Server) settle(x *exchange, req *wire.Request, code int, now time.Time)
 	a := x.run.Last()
 	switch {
 	case a == nil:
+		return serviceFailed()
+	case !judged && code == http.StatusInternalServerError:
+		// The attempt filter failed closed: the replica that it asked is gone. That
+		// says nothing about the target.
+		x.run.End(policy.OutcomeOf(config.KindClientGone, "service"), now)
 		return serviceFailed()
 	case a.Closed() && provider && x.passable == a.N:
 		x.servedBy = a.N
