@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
-
 	"github.com/crossdoor/crossdoor/envoy/names"
 	"github.com/crossdoor/crossdoor/policy"
 )
@@ -61,9 +59,10 @@ func (l *looseEntries) take(id string) *entry {
 
 // foreign deals with an entry of an exchange that another replica planned: it
 // is handed on while that replica lives; else the exchange ends here, from what
-// the entries and the state carry.
-func (s *Server) foreign(log string, e *entry, msg *accesslog.StreamAccessLogsMessage) {
-	if e.node != s.node && s.peers.handOn(e.node, log, e, msg, func() { s.orphan(log, e) }) {
+// the entries and the state carry. raw is the entry as it came, which is the
+// caller's.
+func (s *Server) foreign(log string, e *entry, raw []byte) {
+	if e.node != s.node && s.peers.handOn(e.node, log, raw, func() { s.orphan(log, e) }) {
 		return
 	}
 	s.orphan(log, e)

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
 
 	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/extproc/wire"
 	"github.com/crossdoor/crossdoor/internal/trail"
 )
 
@@ -70,12 +72,17 @@ func TestHandOn(t *testing.T) {
 				if len(queue) != 2 {
 					t.Fatalf("%d entries handed on, want 2", len(queue))
 				}
+				var msg wire.LogMessage
 				for range 2 { // what a's own access-log service does with them
 					h := <-queue
-					for _, one := range h.msg.GetHttpLogs().GetLogEntry() {
-						a.server.logged(h.msg.GetIdentifier().GetLogName(), readEntry(one), h.msg)
+					if err := (wire.Codec{}).Unmarshal(mem.BufferSlice{mem.SliceBuffer(h.msg)}, &msg); err != nil {
+						t.Fatal(err)
+					}
+					for i := range msg.Entries {
+						a.server.logged(msg.Log, &msg.Entries[i])
 					}
 				}
+				msg.Release()
 				synctest.Wait()
 				a.record()
 				if n := len(b.records()); n != 0 {

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	accesslogdata "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/crossdoor/crossdoor/extproc/wire"
 )
 
 const (
@@ -48,13 +48,13 @@ type peer struct {
 }
 
 type handover struct {
-	msg    *accesslog.StreamAccessLogsMessage
+	msg    wire.EncodedLogs
 	failed func()
 }
 
-// handOn queues an entry for the replica at node. It reports whether it did;
-// failed is called later when the replica does not take it.
-func (p *Peers) handOn(node, log string, e *entry, msg *accesslog.StreamAccessLogsMessage, failed func()) bool {
+// handOn queues a copy of an encoded entry for the replica at node. It reports
+// whether it did; failed is called later when the replica does not take it.
+func (p *Peers) handOn(node, log string, entry []byte, failed func()) bool {
 	if p == nil || node == "" || !p.isKnown(node) {
 		return false
 	}
@@ -63,25 +63,11 @@ func (p *Peers) handOn(node, log string, e *entry, msg *accesslog.StreamAccessLo
 		return false
 	}
 	select {
-	case to.queue <- handover{msg: only(msg, log, e), failed: failed}:
+	case to.queue <- handover{msg: wire.EncodeLog(log, entry), failed: failed}:
 		return true
 	default:
 		return false
 	}
-}
-
-// only is the message with the one entry in it.
-func only(msg *accesslog.StreamAccessLogsMessage, log string, e *entry) *accesslog.StreamAccessLogsMessage {
-	out := &accesslog.StreamAccessLogsMessage{Identifier: &accesslog.StreamAccessLogsMessage_Identifier{LogName: log}}
-	for _, one := range msg.GetHttpLogs().GetLogEntry() {
-		if read := readEntry(one); read.id == e.id && read.attempt == e.attempt {
-			out.LogEntries = &accesslog.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslog.StreamAccessLogsMessage_HTTPAccessLogEntries{
-				LogEntry: []*accesslogdata.HTTPAccessLogEntry{one},
-			}}
-			break
-		}
-	}
-	return out
 }
 
 // isKnown reports whether node is one of the peers: entries name an address,
@@ -153,9 +139,8 @@ func (p *Peers) Close() {
 
 func (to *peer) run() {
 	defer func() { _ = to.conn.Close() }()
-	client := accesslog.NewAccessLogServiceClient(to.conn)
 	for h := range to.queue {
-		if to.send(client, h.msg) != nil {
+		if to.send(h.msg) != nil {
 			h.failed()
 		}
 	}
@@ -163,16 +148,8 @@ func (to *peer) run() {
 
 // send hands one message over on a stream of its own: when the stream closes
 // well the peer has read it.
-func (to *peer) send(client accesslog.AccessLogServiceClient, msg *accesslog.StreamAccessLogsMessage) error {
+func (to *peer) send(msg wire.EncodedLogs) error {
 	ctx, stop := context.WithTimeout(context.Background(), peerTimeout)
 	defer stop()
-	stream, err := client.StreamAccessLogs(ctx)
-	if err != nil {
-		return err
-	}
-	if err := stream.Send(msg); err != nil {
-		return err
-	}
-	_, err = stream.CloseAndRecv()
-	return err
+	return wire.SendLogs(ctx, to.conn, msg)
 }

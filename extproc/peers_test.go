@@ -6,23 +6,22 @@ import (
 	"testing"
 	"time"
 
-	accesslogdata "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
 	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/crossdoor/crossdoor/envoy/names"
 )
 
-// message is what Envoy sends: two entries, of which one is ours.
-func message(e *envoy) *accesslog.StreamAccessLogsMessage {
-	other := &envoy{headers: map[string]string{names.ID: "other"}}
-	return &accesslog.StreamAccessLogsMessage{
-		Identifier: &accesslog.StreamAccessLogsMessage_Identifier{LogName: names.LogExchange},
-		LogEntries: &accesslog.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslog.StreamAccessLogsMessage_HTTPAccessLogEntries{
-			LogEntry: []*accesslogdata.HTTPAccessLogEntry{other.entry(names.LogExchange, ended{}), e.entry(names.LogExchange, ended{})},
-		}},
+// encodedEntry is what Envoy sends of an exchange's end.
+func encodedEntry(t *testing.T, e *envoy) []byte {
+	t.Helper()
+	raw, err := proto.Marshal(e.entry(names.LogExchange, ended{}))
+	if err != nil {
+		t.Fatal(err)
 	}
+	return raw
 }
 
 // Entries reach the replica that planned over its own access-log service; what it
@@ -47,14 +46,13 @@ func TestPeersOverTheNetwork(t *testing.T) {
 	peers := NewPeers([]string{node}, insecure.NewCredentials(), quiet)
 	defer peers.Close()
 	e := &envoy{headers: map[string]string{names.ID: "ours"}, meta: map[string]string{names.MetaNode: node}}
-	msg := message(e)
-	read := readEntry(msg.GetHttpLogs().GetLogEntry()[1])
+	raw := encodedEntry(t, e)
 	failed := make(chan struct{}, 1)
 	onFail := func() { failed <- struct{}{} }
-	if peers.handOn("127.0.0.1:1", names.LogExchange, read, msg, onFail) {
+	if peers.handOn("127.0.0.1:1", names.LogExchange, raw, onFail) {
 		t.Error("handed to an address that is no peer's")
 	}
-	if !peers.handOn(node, names.LogExchange, read, msg, onFail) {
+	if !peers.handOn(node, names.LogExchange, raw, onFail) {
 		t.Fatal("not handed on")
 	}
 	told := func() bool { x.mu.Lock(); defer x.mu.Unlock(); return x.end.exchange != nil }
@@ -69,20 +67,20 @@ func TestPeersOverTheNetwork(t *testing.T) {
 		}
 	}
 	g.Stop()
-	if peers.handOn(node, names.LogExchange, read, msg, onFail) {
+	if peers.handOn(node, names.LogExchange, raw, onFail) {
 		<-failed
 	} else {
 		t.Error("a known peer was refused before it was dialled")
 	}
 	peers.Close()
-	if peers.handOn(node, names.LogExchange, read, msg, onFail) {
+	if peers.handOn(node, names.LogExchange, raw, onFail) {
 		t.Error("handed on after the end")
 	}
 }
 
 func TestPeersNone(t *testing.T) {
 	var p *Peers
-	if p.handOn("a:1", names.LogExchange, &entry{}, nil, nil) {
+	if p.handOn("a:1", names.LogExchange, nil, nil) {
 		t.Error("handed to nobody")
 	}
 	p.Close()
@@ -105,17 +103,26 @@ func TestPeersQueueIsBounded(t *testing.T) {
 	p.known, p.resolved = map[string]bool{"a:1": true}, time.Now()
 	p.peers["a:1"] = &peer{queue: make(chan handover, 2)}
 	e := &envoy{headers: map[string]string{names.ID: "ours"}}
-	msg := message(e)
+	raw := encodedEntry(t, e)
 	var taken int
 	for range 5 {
-		if p.handOn("a:1", names.LogExchange, &entry{id: "ours"}, msg, nil) {
+		if p.handOn("a:1", names.LogExchange, raw, nil) {
 			taken++
 		}
 	}
 	if taken != 2 {
 		t.Errorf("%d taken, want 2", taken)
 	}
-	if h := <-p.peers["a:1"].queue; len(h.msg.GetHttpLogs().GetLogEntry()) != 1 || readEntry(h.msg.GetHttpLogs().GetLogEntry()[0]).id != "ours" {
-		t.Errorf("handed on %v", h.msg)
+	raw[0] ^= 0xff // the caller's again: a queued entry must be a copy
+	var msg accesslog.StreamAccessLogsMessage
+	if err := proto.Unmarshal((<-p.peers["a:1"].queue).msg, &msg); err != nil {
+		t.Fatal(err)
+	}
+	entries := msg.GetHttpLogs().GetLogEntry()
+	if log := msg.GetIdentifier().GetLogName(); log != names.LogExchange || len(entries) != 1 {
+		t.Fatalf("handed on log %q with %d entries", log, len(entries))
+	}
+	if id := entries[0].GetCommonProperties().GetMetadata().GetFilterMetadata()[names.Namespace].GetFields()[names.MetaID].GetStringValue(); id != "ours" {
+		t.Errorf("handed on the entry of %q", id)
 	}
 }

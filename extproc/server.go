@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"github.com/oklog/ulid/v2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -102,7 +101,7 @@ func GRPCOptions() []grpc.ServerOption {
 // Register adds the ext_proc and the access-log service to g.
 func (s *Server) Register(g *grpc.Server) {
 	wire.Register(g, s.process)
-	accesslog.RegisterAccessLogServiceServer(g, logService{s: s})
+	wire.RegisterLogs(g, s.logs)
 }
 
 // process sends a stream to the handler of its role.

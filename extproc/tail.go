@@ -1,16 +1,14 @@
 package extproc
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strings"
 	"time"
 
-	accesslogdata "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
-	"google.golang.org/protobuf/types/known/structpb"
-
 	"github.com/crossdoor/crossdoor/envoy/names"
+	"github.com/crossdoor/crossdoor/extproc/wire"
 )
 
 // entry is one access-log entry as far as it matters here: how an attempt or an
@@ -38,88 +36,67 @@ type flags struct {
 	upstreamBroke  bool // UPE, UC, UR
 }
 
-// logService is the gRPC access-log service: it never answers until the client
-// closes, and drops what it cannot read.
-type logService struct {
-	accesslog.UnimplementedAccessLogServiceServer
-	s *Server
-}
-
-// StreamAccessLogs takes the entries of one Envoy worker.
-func (l logService) StreamAccessLogs(stream accesslog.AccessLogService_StreamAccessLogsServer) error {
+// logs is the access-log service for one Envoy worker, or a replica that hands
+// an entry on: it never answers until the client closes, and drops what it
+// cannot read.
+func (s *Server) logs(stream wire.LogStream) error {
+	var msg wire.LogMessage
+	defer msg.Release()
 	name := ""
 	for {
-		msg, err := stream.Recv()
-		if err != nil {
-			return l.closed(stream, err)
+		if err := stream.Recv(&msg); err != nil {
+			return closed(stream, err)
 		}
-		if id := msg.GetIdentifier(); id != nil {
-			name = id.GetLogName()
+		if msg.Identified {
+			name = msg.Log
 		}
-		for _, e := range msg.GetHttpLogs().GetLogEntry() {
-			l.s.logged(name, readEntry(e), msg)
+		for i := range msg.Entries {
+			s.logged(name, &msg.Entries[i])
 		}
 	}
 }
 
 // closed answers a peer that ended its stream well; Envoy never reads it.
-func (logService) closed(stream accesslog.AccessLogService_StreamAccessLogsServer, err error) error {
+func closed(stream wire.LogStream, err error) error {
 	if errors.Is(err, io.EOF) {
-		return stream.SendAndClose(&accesslog.StreamAccessLogsResponse{})
+		return stream.Close()
 	}
 	return nil
 }
 
-func readEntry(e *accesslogdata.HTTPAccessLogEntry) *entry {
-	common := e.GetCommonProperties()
+// readEntry copies what is kept of an entry.
+func readEntry(e *wire.LogEntry) *entry {
 	out := &entry{
-		over:    endOf(common),
-		status:  int(e.GetResponse().GetResponseCode().GetValue()),
-		details: e.GetResponse().GetResponseCodeDetails(),
-	}
-	if f := common.GetResponseFlags(); f != nil {
-		out.flags = flags{
-			downstreamGone: f.GetDownstreamConnectionTermination(),
-			idle:           f.GetStreamIdleTimeout(),
-			upstreamBroke:  f.GetUpstreamConnectionTermination() || f.GetUpstreamRemoteReset() || f.GetUpstreamProtocolError(),
-		}
+		id: e.Meta(names.MetaID), node: e.Meta(names.MetaNode), state: e.Meta(names.MetaState),
+		attempt: e.Meta(names.MetaAttempt), target: e.Meta(names.MetaTarget),
+		status: int(e.Status), details: string(e.Details), over: endOf(e),
+		flags: flags{downstreamGone: e.Flags.DC, idle: e.Flags.SI, upstreamBroke: e.Flags.UC || e.Flags.UR || e.Flags.UPE},
 	}
 	if strings.HasPrefix(out.details, "upstream_reset_after_response_started") {
 		out.flags.upstreamBroke = true
 	}
-	meta := common.GetMetadata().GetFilterMetadata()
-	out.readMeta(meta[names.Namespace].GetFields())
-	tail := meta[names.TailNamespace].GetFields()
-	if text, ok := tail[names.TailText]; ok {
-		out.tail, out.hasTail = []byte(text.GetStringValue()), true
-		out.bytes = int64(tail[names.TailBytes].GetNumberValue())
+	if e.HasTail {
+		out.tail, out.hasTail, out.bytes = bytes.Clone(e.Tail), true, int64(e.TailBytes)
 	}
 	return out
 }
 
 // endOf is the moment of the last byte downstream.
-func endOf(c *accesslogdata.AccessLogCommon) time.Time {
-	took := c.GetTimeToLastDownstreamTxByte()
-	if took == nil {
-		took = c.GetDuration()
+func endOf(e *wire.LogEntry) time.Time {
+	took := e.LastByte
+	if !took.Set {
+		took = e.Duration
 	}
-	if c.GetStartTime() == nil || took == nil {
+	if !e.Start.Set || !took.Set {
 		return time.Time{}
 	}
-	return c.GetStartTime().AsTime().Add(took.AsDuration())
-}
-
-func (e *entry) readMeta(fields map[string]*structpb.Value) {
-	e.id = fields[names.MetaID].GetStringValue()
-	e.node = fields[names.MetaNode].GetStringValue()
-	e.state = fields[names.MetaState].GetStringValue()
-	e.attempt = fields[names.MetaAttempt].GetStringValue()
-	e.target = fields[names.MetaTarget].GetStringValue()
+	return e.Start.Time().Add(took.Span())
 }
 
 // logged takes one entry: it belongs to an exchange of this replica, or to one
 // that has ended, or to another replica's.
-func (s *Server) logged(log string, e *entry, msg *accesslog.StreamAccessLogsMessage) {
+func (s *Server) logged(log string, raw *wire.LogEntry) {
+	e := readEntry(raw)
 	if e.id == "" {
 		return // nothing of ours was planned for it
 	}
@@ -128,10 +105,10 @@ func (s *Server) logged(log string, e *entry, msg *accesslog.StreamAccessLogsMes
 	case x == nil && ended:
 		return
 	case x == nil:
-		s.foreign(log, e, msg)
+		s.foreign(log, e, raw.Raw)
 		return
 	case x.joined:
-		s.foreign(log, e, msg)
+		s.foreign(log, e, raw.Raw)
 		if log == names.LogExchange {
 			x.mu.Lock()
 			defer x.mu.Unlock()

@@ -21,7 +21,7 @@ func plannedAnswer() *Response {
 }
 
 // TestAllocations states what a message costs, exactly: reading takes the
-// Buffer, writing the head, and its bytes when they do not fit into it.
+// Buffer, and the log's name of an access log, writing the head, and its bytes when they do not fit into it.
 func TestAllocations(t *testing.T) {
 	headers := mem.BufferSlice{mem.SliceBuffer(encoded(sample()))}
 	body := mem.BufferSlice{mem.SliceBuffer(encoded(sampleBody(100000)))}
@@ -46,6 +46,14 @@ func TestAllocations(t *testing.T) {
 			parts.Free()
 		}
 	}
+	logs := mem.BufferSlice{mem.SliceBuffer(encoded(sampleLogs(20)))}
+	var logMessage LogMessage
+	readLogs := func() {
+		if err := (Codec{}).Unmarshal(logs, &logMessage); err != nil {
+			t.Fatal(err)
+		}
+		logMessage.Release()
+	}
 	cases := []struct {
 		name string
 		run  func()
@@ -53,6 +61,7 @@ func TestAllocations(t *testing.T) {
 	}{
 		{"read headers", read(headers), 1},
 		{"read a body", read(body), 1},
+		{"read an access log", readLogs, 2},
 		{"continue", write(&Response{Kind: KindRequestHeaders}), 1},
 		{"planned", write(planned), 1},
 		{"longer head", write(long), 2},

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -148,6 +149,30 @@ func BenchmarkRead(b *testing.B) {
 					b.Fatal(err)
 				}
 				r.Release()
+			}
+		})
+	}
+}
+
+func BenchmarkReadLogs(b *testing.B) {
+	for _, n := range []int{1, 20} {
+		data := mem.BufferSlice{mem.SliceBuffer(encoded(sampleLogs(n)))}
+		b.Run(fmt.Sprintf("%d entries/stock", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := stock.Unmarshal(data, &accesslog.StreamAccessLogsMessage{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("%d entries/wire", n), func(b *testing.B) {
+			var m LogMessage
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := (Codec{}).Unmarshal(data, &m); err != nil {
+					b.Fatal(err)
+				}
+				m.Release()
 			}
 		})
 	}

@@ -12,9 +12,9 @@ import (
 // registered it.
 var stock = encoding.GetCodecV2(proto.Name)
 
-// Codec encodes *Response and decodes *Request by hand and leaves every other
-// message (health, access log) to gRPC's own codec. Give it to the server with
-// grpc.ForceServerCodecV2. Safe for concurrent use.
+// Codec encodes *Response and EncodedLogs and decodes *Request and *LogMessage
+// by hand and leaves every other message (health) to gRPC's own codec. Give it
+// to the server with grpc.ForceServerCodecV2. Safe for concurrent use.
 type Codec struct{}
 
 // Name is that of the protobuf codec: on the wire there is no difference.
@@ -27,20 +27,28 @@ func (Codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch m := v.(type) {
 	case *Response:
 		return m.marshal()
-	case *Request:
-		return nil, fmt.Errorf("wire: a Request is only read, never sent")
+	case EncodedLogs:
+		return mem.BufferSlice{mem.SliceBuffer(m)}, nil
+	case *logsAnswer:
+		return nil, nil
+	case *Request, *LogMessage:
+		return nil, fmt.Errorf("wire: a %T is only read, never sent", v)
 	}
 	return stock.Marshal(v)
 }
 
-// Unmarshal decodes data into v. What a Request held before is released first,
+// Unmarshal decodes data into v. What a Request or LogMessage held before is released first,
 // also when data turns out to be invalid; it is empty then.
 func (Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	switch m := v.(type) {
 	case *Request:
 		return m.unmarshal(data)
-	case *Response:
-		return fmt.Errorf("wire: a Response is only sent, never read")
+	case *LogMessage:
+		return m.unmarshal(data)
+	case *logsAnswer:
+		return m.unmarshal(data)
+	case *Response, EncodedLogs:
+		return fmt.Errorf("wire: a %T is only sent, never read", v)
 	}
 	return stock.Unmarshal(data, v)
 }

@@ -15,8 +15,8 @@ var (
 )
 
 // cursor walks the fields of one message. After next: num and typ name the
-// field; val is its contents when typ is BytesType, u its value when VarintType.
-// Fixed and group fields are stepped over. How a tag is read, and what is an
+// field; val is its contents when typ is BytesType, u its value when VarintType
+// or Fixed64Type. Other fixed and group fields are stepped over. How a tag is read, and what is an
 // error, is that of protobuf-go's internal/impl/decode.go.
 type cursor struct {
 	b   []byte
@@ -42,6 +42,8 @@ func (c *cursor) next() bool {
 		c.val, n = protowire.ConsumeBytes(c.b)
 	case protowire.VarintType:
 		c.u, n = protowire.ConsumeVarint(c.b)
+	case protowire.Fixed64Type:
+		c.u, n = protowire.ConsumeFixed64(c.b)
 	default:
 		n = protowire.ConsumeFieldValue(num, typ, c.b)
 	}

@@ -1,6 +1,7 @@
-// Package wire is the ext_proc protocol without reflection: Envoy's
-// ProcessingRequest is read, and its ProcessingResponse written, by hand over
-// pooled buffers. It knows bytes, not policy.
+// Package wire is the ext_proc and the access-log protocol without reflection:
+// Envoy's ProcessingRequest and StreamAccessLogsMessage are read, and its
+// ProcessingResponse written, by hand over pooled buffers. It knows bytes, not
+// policy.
 //
 // # The way of a message
 //
@@ -17,16 +18,18 @@
 // Request held before it waits, so a stream that only waits holds no body;
 // [Request.TakeBody] moves the body's reference to the caller. [Stream.Send]
 // takes over the reference in Response.Body, whether it succeeds or not.
+// [LogStream.Recv] gives up what the [LogMessage] held in the same way; one of
+// its entries is handed on as the bytes that came, copied by [EncodeLog].
 // [Live] counts the buffers in use: it is 0 when all is idle, which tests check.
 //
 // # Same as the generated types
 //
 // Accepted and refused is exactly what google.golang.org/protobuf accepts and
-// refuses for envoy.service.ext_proc.v3: fields in any order, unknown fields,
-// known fields of another wire type (skipped), repeated submessages (merged),
-// the last member of a oneof wins, strings must be UTF-8. Fields that the
-// service has no use for are checked and let go. Fuzz tests hold both sides
-// against the generated types.
+// refuses for envoy.service.ext_proc.v3 and envoy.service.accesslog.v3: fields
+// in any order, unknown fields, known fields of another wire type (skipped),
+// repeated submessages (merged), the last member of a oneof wins, strings must
+// be UTF-8. Fields that the service has no use for are checked and let go. Fuzz
+// tests hold both sides against the generated types.
 //
 // # Memory
 //

@@ -154,71 +154,7 @@ func (r *Request) parseMetadata(b []byte, depth int) error {
 // readState reads an entry of filter_metadata, already checked, when it is
 // ours. A later entry with the same key replaces an earlier one.
 func (r *Request) readState(entry []byte) {
-	if string(entryKey(entry)) != names.Namespace {
-		return
+	if string(entryKey(entry)) == names.Namespace {
+		r.State = readTexts(r.State[:0], entry)
 	}
-	r.State = r.State[:0]
-	for c := (cursor{b: entry}); c.next(); {
-		if !c.bytes(2) {
-			continue
-		}
-		for s := (cursor{b: c.val}); s.next(); {
-			if s.bytes(1) {
-				value, isText := entryText(s.val)
-				r.setState(entryKey(s.val), value, isText)
-			}
-		}
-	}
-}
-
-// setState keeps one field of the struct: the last one with a name counts, and
-// only when it is a string.
-func (r *Request) setState(name, value []byte, isText bool) {
-	at := len(r.State)
-	for i := range r.State {
-		if string(r.State[i].Name) == string(name) {
-			at = i
-			break
-		}
-	}
-	switch {
-	case isText && at < len(r.State):
-		r.State[at].Value = value
-	case isText:
-		r.State = append(r.State, Header{Name: name, Value: value})
-	case at < len(r.State):
-		last := len(r.State) - 1
-		r.State[at] = r.State[last]
-		r.State = r.State[:last]
-	}
-}
-
-// entryKey is the key of a map entry: the last one counts.
-func entryKey(entry []byte) (key []byte) {
-	for c := (cursor{b: entry}); c.next(); {
-		if c.bytes(1) {
-			key = c.val
-		}
-	}
-	return key
-}
-
-// entryText is the string of an entry whose value is a protobuf.Value; false
-// when the member of its oneof that was set last is another one.
-func entryText(entry []byte) (text []byte, isText bool) {
-	for c := (cursor{b: entry}); c.next(); {
-		if !c.bytes(2) {
-			continue
-		}
-		for v := (cursor{b: c.val}); v.next(); {
-			switch {
-			case v.bytes(3):
-				text, isText = v.val, true
-			case v.varint(1), v.varint(4), v.bytes(5), v.bytes(6),
-				v.num == 2 && v.typ == protowire.Fixed64Type:
-				text, isText = nil, false
-			}
-		}
-	}
-	return text, isText
 }

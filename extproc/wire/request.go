@@ -38,14 +38,7 @@ func (r *Request) Header(name string) ([]byte, bool) {
 }
 
 // Meta is the string with that name in the state, a copy; "" when absent.
-func (r *Request) Meta(name string) string {
-	for i := range r.State {
-		if string(r.State[i].Name) == name {
-			return string(r.State[i].Value)
-		}
-	}
-	return ""
-}
+func (r *Request) Meta(name string) string { return metaOf(r.State, name) }
 
 // TakeBody moves the body and its reference to the caller, who frees it. Nil
 // when the message has none or it was taken before. State stays valid.
