@@ -275,7 +275,7 @@ func TestAttemptWaitsOutTheRest(t *testing.T) {
 		}
 		e.final(from(200, "application/json"))
 		e.plan.leave()
-		if rec := r.record(); len(rec.Attempts) != 2 || rec.Attempts[0].Decision != trail.DecisionRetry {
+		if rec := r.lateRecord(); len(rec.Attempts) != 2 || rec.Attempts[0].Decision != trail.DecisionRetry {
 			t.Errorf("%+v", rec.Attempts)
 		}
 	})
@@ -336,7 +336,7 @@ func TestAttemptNextKey(t *testing.T) {
 		}
 		e.final(from(200, "application/json"))
 		e.plan.leave()
-		rec := r.record()
+		rec := r.lateRecord()
 		for i, want := range []string{"env:KEY_A", "env:KEY_C", "env:KEY_B"} {
 			if rec.Attempts[i].Key != want {
 				t.Errorf("attempt %d used %s", i+1, rec.Attempts[i].Key)

@@ -12,8 +12,8 @@ import (
 const (
 	// entriesWait is how long the end of an exchange waits for what is missing.
 	entriesWait = 500 * time.Millisecond
-	// orphanWait is how long an exchange whose connection to Envoy broke is kept
-	// for the entry that tells how it ended.
+	// orphanWait is how long an exchange whose plan stream is over is kept for the
+	// entry that tells how it ended.
 	orphanWait = 10 * time.Minute
 	// longSilence: a client that leaves an attempt which has sent nothing for so
 	// long has run out of patience with the target (contract, section 4).
@@ -30,14 +30,15 @@ const (
 // ending collects what the streams and the log tell about an exchange's end.
 // The exchange's mu guards it.
 type ending struct {
-	planOver bool   // the plan stream ended
-	exchange *entry // the access-log entry of the whole
-	attempt  *entry // that of attempt attemptN, the newest that told of its end
-	attemptN int
-	answered *reply // Crossdoor's own final answer, when it gave one
-	timer    *time.Timer
-	done     bool
-	read     messages.Ending // what the answer's last bytes say
+	planOver   bool   // the plan stream ended
+	exchange   *entry // the access-log entry of the whole
+	attempt    *entry // that of attempt attemptN, the newest that told of its end
+	attemptN   int
+	answered   *reply // Crossdoor's own final answer, when it gave one
+	timer      *time.Timer
+	waitedLong bool // the timer ran for an orphan
+	done       bool
+	read       messages.Ending // what the answer's last bytes say
 }
 
 // planOver notes that the plan stream of x ended, for whatever reason.
@@ -59,9 +60,19 @@ func (s *Server) tryEnd(x *exchange) {
 	case x.end.done, !x.end.planOver && x.end.exchange == nil:
 	case x.toldAll():
 		s.finishExchange(x)
-	case x.end.timer == nil:
-		x.end.timer = time.AfterFunc(entriesWait, func() { s.endAnyway(x) })
+	default:
+		s.endIn(x, x.patience())
 	}
+}
+
+// endIn ends the exchange after a while with what is there then. x.mu is held.
+func (s *Server) endIn(x *exchange, wait time.Duration) {
+	x.end.waitedLong = wait > entriesWait
+	if x.end.timer == nil {
+		x.end.timer = time.AfterFunc(wait, func() { s.endAnyway(x) })
+		return
+	}
+	x.end.timer.Reset(wait)
 }
 
 // toldAll reports whether nothing more is to be expected. x.mu is held.
@@ -83,11 +94,23 @@ func (s *Server) endAnyway(x *exchange) {
 	if x.end.done {
 		return
 	}
-	if x.end.exchange == nil && x.connection.lost() && time.Since(x.started) < orphanWait {
-		x.end.timer.Reset(orphanWait)
+	// The connection may have broken since the timer was set.
+	if wait := x.patience(); wait > entriesWait && !x.end.waitedLong {
+		s.endIn(x, wait)
 		return
 	}
 	s.finishExchange(x)
+}
+
+// patience is how long what is missing is waited for. The end of the plan stream
+// is not that of an answer which is on its way: Envoy 1.37 closes it after the
+// headers, and a connection may break. The exchange's entry tells. x.mu is held.
+func (x *exchange) patience() time.Duration {
+	onItsWay := x.run != nil && x.run.State() == policy.StateCommitted && x.entryOf(x.run.Last()) == nil
+	if x.end.exchange == nil && (onItsWay || x.connection.lost()) {
+		return orphanWait
+	}
+	return entriesWait
 }
 
 // finishExchange is the one end of every exchange. x.mu is held.

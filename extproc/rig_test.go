@@ -151,7 +151,7 @@ func (w *world) close() {
 		r.stop()
 	}
 	// Joined exchanges go on their own, after the longest per-try timeout.
-	time.Sleep(config.MaxAutoAttempt + orphanWait + joinGrace)
+	time.Sleep(config.MaxAutoAttempt + 2*orphanWait + joinGrace)
 	synctest.Wait()
 	for _, r := range w.replicas {
 		r.idle()
@@ -263,6 +263,18 @@ func (r *replica) record() *trail.Record {
 		r.Errorf("requests_total is %v, want exactly one", n)
 	}
 	return all[0]
+}
+
+// lateRecord is record for an exchange whose plan stream ended while its answer
+// was on its way, and of which no entry tells.
+func (r *replica) lateRecord() *trail.Record {
+	r.Helper()
+	time.Sleep(time.Second)
+	if n := len(r.records()); n != 0 {
+		r.Fatalf("%d records of an answer that may be on its way", n)
+	}
+	time.Sleep(orphanWait)
+	return r.record()
 }
 
 // noBuffers checks that no pooled buffer is in use that was not before. What gRPC dropped with a
