@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,10 +66,8 @@ func (s *Server) attemptEdits(x *exchange, a *policy.Attempt, length int) header
 }
 
 func forwardedValue(x *exchange, t *config.Target, name string) string {
-	for _, f := range t.ForwardHeaders {
-		if f == name {
-			return x.client.value(name)
-		}
+	if slices.Contains(t.ForwardHeaders, name) {
+		return x.client.value(name)
 	}
 	return ""
 }

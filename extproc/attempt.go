@@ -20,7 +20,7 @@ func (s *Server) attempt(stream counted) error {
 	var req wire.Request
 	defer req.Release()
 	if err := stream.Recv(&req); err != nil {
-		return nil //nolint:nilerr // EOF and Canceled are how Envoy ends a stream
+		return nil // EOF and Canceled are how Envoy ends a stream
 	}
 	count := headerOf(&req, names.EnvoyAttemptCount)
 	x, askBody := s.find(headerOf(&req, names.ID), &req)

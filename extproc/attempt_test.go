@@ -175,12 +175,12 @@ func TestAttemptsAllEjected(t *testing.T) {
 		first := r.post(plainBody)
 		credential := from(401, "application/json")
 		first.judged(r, credential, errorBody("authentication_error", "x"))
-		time.Sleep(1500 * time.Millisecond)
+		pass(1500 * time.Millisecond)
 		first.attempt(r)
 		first.judged(r, credential, errorBody("authentication_error", "x"))
 		first.final(credential)
 		first.plan.leave()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		e, m := r.ask(plainBody)
 		wantRejection(t, m, 529, "overloaded_error", "")
 		if h := setHeaders(m); h["retry-after"] != "58" || h[names.ClientAttempts] != "0" || h[names.ClientTrail] != "a skipped:ejected, b skipped:ejected" {
@@ -190,7 +190,7 @@ func TestAttemptsAllEjected(t *testing.T) {
 		if all := r.records(); len(all) != 2 || all[1].Outcome != trail.OutcomeExhausted || all[1].Plan[0].Skipped != "ejected" || all[1].Plan[1].Skipped != "ejected" {
 			t.Errorf("records %+v", all)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		probe := r.post(plainBody)
 		probe.final(from(200, "application/json"))
 		probe.plan.leave()
@@ -245,7 +245,7 @@ func TestAttemptAfterBrokenAnswer(t *testing.T) {
 			inWorld(t, twoTargets, func(r *replica) {
 				e := r.post(c.body)
 				c.hold(e)
-				time.Sleep(time.Millisecond)
+				pass(time.Millisecond)
 				if e.attempt(r); e.headers[names.Target] != "crossdoor-target-b" {
 					t.Fatalf("attempt 2 goes to %s", e.headers[names.Target])
 				}
@@ -267,7 +267,7 @@ func TestAttemptWaitsOutTheRest(t *testing.T) {
 		start := time.Now()
 		p := e.judge(r, false, from(429, "application/json", "retry-after", "3"))
 		p.responseBody(errorBody("rate_limit_error", "slow"), true)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		p.leave()
 		e.attempt(r)
 		if took := time.Since(start); took < 3*time.Second || took > 3250*time.Millisecond {

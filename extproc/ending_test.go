@@ -66,7 +66,7 @@ func TestHowStreamsEnd(t *testing.T) {
 				if c.attempt != nil {
 					e.log(r, names.LogAttempt, *c.attempt)
 				}
-				time.Sleep(c.late)
+				pass(c.late)
 				e.plan.leave()
 				if c.exchange != nil {
 					e.log(r, names.LogExchange, *c.exchange)
@@ -111,7 +111,7 @@ func TestHowStreamsEndCounts(t *testing.T) {
 			inWorld(t, yaml, func(r *replica) {
 				e := r.streaming()
 				e.log(r, names.LogAttempt, c.end)
-				time.Sleep(c.late)
+				pass(c.late)
 				e.plan.leave()
 				e.log(r, names.LogExchange, ended{})
 				r.record()
@@ -131,7 +131,7 @@ func TestEndsOnce(t *testing.T) {
 		"plan":     func(e *envoy) { e.plan.leave() },
 		"exchange": func(e *envoy) { e.log(e.replica, names.LogExchange, ended{}) },
 		"attempt":  func(e *envoy) { e.log(e.replica, names.LogAttempt, ended{tail: stopEvents}) },
-		"late":     func(*envoy) { time.Sleep(2 * time.Second) },
+		"late":     func(*envoy) { pass(2 * time.Second) },
 	}
 	orders := [][]string{
 		{"plan", "exchange", "attempt"}, {"plan", "attempt", "exchange"}, {"exchange", "plan", "attempt"},

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	accesslogdata "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+	accesslogdatav3 "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -38,17 +38,17 @@ func (e *envoy) served() {
 }
 
 // logs sends entries in one message.
-func (r *replica) logs(name string, entries ...*accesslogdata.HTTPAccessLogEntry) {
+func (r *replica) logs(name string, entries ...*accesslogdatav3.HTTPAccessLogEntry) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), peerPatience)
 	defer cancel()
-	stream, err := accesslog.NewAccessLogServiceClient(r.conn).StreamAccessLogs(ctx)
+	stream, err := accesslogv3.NewAccessLogServiceClient(r.conn).StreamAccessLogs(ctx)
 	if err != nil {
 		r.Fatal(err)
 	}
-	err = stream.Send(&accesslog.StreamAccessLogsMessage{
-		Identifier: &accesslog.StreamAccessLogsMessage_Identifier{LogName: name},
-		LogEntries: &accesslog.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslog.StreamAccessLogsMessage_HTTPAccessLogEntries{LogEntry: entries}},
+	err = stream.Send(&accesslogv3.StreamAccessLogsMessage{
+		Identifier: &accesslogv3.StreamAccessLogsMessage_Identifier{LogName: name},
+		LogEntries: &accesslogv3.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslogv3.StreamAccessLogsMessage_HTTPAccessLogEntries{LogEntry: entries}},
 	})
 	if err != nil {
 		r.Fatal(err)
@@ -59,7 +59,7 @@ func (r *replica) logs(name string, entries ...*accesslogdata.HTTPAccessLogEntry
 	synctest.Wait()
 }
 
-func (e *envoy) entry(name string, end ended) *accesslogdata.HTTPAccessLogEntry {
+func (e *envoy) entry(name string, end ended) *accesslogdatav3.HTTPAccessLogEntry {
 	fields := map[string]*structpb.Value{
 		names.MetaID: structpb.NewStringValue(e.headers[names.ID]), names.MetaNode: structpb.NewStringValue(e.meta[names.MetaNode]),
 	}
@@ -83,30 +83,30 @@ func (e *envoy) entry(name string, end ended) *accesslogdata.HTTPAccessLogEntry 
 	if status == 0 {
 		status = 200
 	}
-	return &accesslogdata.HTTPAccessLogEntry{
-		CommonProperties: &accesslogdata.AccessLogCommon{
+	return &accesslogdatav3.HTTPAccessLogEntry{
+		CommonProperties: &accesslogdatav3.AccessLogCommon{
 			Metadata: &corev3.Metadata{FilterMetadata: meta}, ResponseFlags: responseFlags(end.flag),
 		},
-		Response: &accesslogdata.HTTPResponseProperties{
+		Response: &accesslogdatav3.HTTPResponseProperties{
 			ResponseCode: wrapperspb.UInt32(uint32(max(status, 0))), ResponseCodeDetails: end.details,
 		},
 	}
 }
 
-func responseFlags(flag string) *accesslogdata.ResponseFlags {
+func responseFlags(flag string) *accesslogdatav3.ResponseFlags {
 	switch flag {
 	case "DC":
-		return &accesslogdata.ResponseFlags{DownstreamConnectionTermination: true}
+		return &accesslogdatav3.ResponseFlags{DownstreamConnectionTermination: true}
 	case "SI":
-		return &accesslogdata.ResponseFlags{StreamIdleTimeout: true}
+		return &accesslogdatav3.ResponseFlags{StreamIdleTimeout: true}
 	case "UPE":
-		return &accesslogdata.ResponseFlags{UpstreamProtocolError: true}
+		return &accesslogdatav3.ResponseFlags{UpstreamProtocolError: true}
 	case "UC":
-		return &accesslogdata.ResponseFlags{UpstreamConnectionTermination: true}
+		return &accesslogdatav3.ResponseFlags{UpstreamConnectionTermination: true}
 	case "UR":
-		return &accesslogdata.ResponseFlags{UpstreamRemoteReset: true}
+		return &accesslogdatav3.ResponseFlags{UpstreamRemoteReset: true}
 	case "UF":
-		return &accesslogdata.ResponseFlags{UpstreamConnectionFailure: true}
+		return &accesslogdatav3.ResponseFlags{UpstreamConnectionFailure: true}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func (r *reply) retryIn(d time.Duration) *reply {
 // immediate is the reply as Envoy takes it, with the client's headers.
 func (r *reply) immediate(out *wire.Response, extra []field) {
 	out.Reset()
-	out.Immediate = &wire.Immediate{Status: r.status, Headers: append(r.headers[:len(r.headers):len(r.headers)], extra...), Body: r.body, Details: "crossdoor"}
+	out.Immediate = &wire.Immediate{Status: r.status, Headers: append(slices.Clip(r.headers), extra...), Body: r.body, Details: "crossdoor"}
 	out.Kind = wire.KindImmediate
 }
 

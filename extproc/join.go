@@ -162,7 +162,7 @@ func (s *Server) joinWithBody(stream counted, req *wire.Request, out *wire.Respo
 		return nil, err
 	}
 	if err := stream.Recv(req); err != nil {
-		return nil, nil //nolint:nilerr,nilnil // the client left
+		return nil, nil //nolint:nilnil // the client left
 	}
 	buf := req.TakeBody()
 	if buf == nil {

@@ -46,7 +46,7 @@ type judgeSession struct {
 func (s *Server) judge(stream counted) error {
 	var req wire.Request
 	if err := stream.Recv(&req); err != nil {
-		return nil //nolint:nilerr // EOF and Canceled are how Envoy ends a stream
+		return nil // EOF and Canceled are how Envoy ends a stream
 	}
 	j := &judgeSession{s: s, stream: stream}
 	if !j.open(&req) {
@@ -162,7 +162,7 @@ func (j *judgeSession) conclude(v verdict) error {
 // that Envoy's router tries again; with nowhere left to go the answer passes.
 func (j *judgeSession) goOn(until time.Time) error {
 	if pause(j.stream.Context(), until) != nil {
-		return nil // the attempt that follows waits out the rest
+		return nil //nolint:nilerr // the attempt that follows waits out the rest
 	}
 	x := j.x
 	x.mu.Lock()

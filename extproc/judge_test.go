@@ -160,7 +160,7 @@ func TestJudgeHold(t *testing.T) {
 				e := r.post(streamBody)
 				p := e.judge(r, false, from(200, eventStream))
 				for _, f := range c.feed {
-					time.Sleep(f.after)
+					pass(f.after)
 					p.responseBody(f.text, false)
 				}
 				m := p.recv()
@@ -195,7 +195,7 @@ func TestJudgeHoldSize(t *testing.T) {
 		for range 11 {
 			p.responseBody(comment, false)
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if got := r.metric("crossdoor_held_bytes"); got != float64(11*len(comment)) {
 			t.Errorf("held bytes %v", got)
 		}
@@ -244,7 +244,7 @@ func TestJudgeErrorBody(t *testing.T) {
 					t.Errorf("retry %v after %v, want %v after %v", retries(m), took, c.on, c.after)
 				}
 				e.plan.leave()
-				time.Sleep(time.Second)
+				pass(time.Second)
 				if got := r.record().Attempts[0].Outcome; got != c.kind {
 					t.Errorf("outcome %s, want %s", got, c.kind)
 				}

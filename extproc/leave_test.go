@@ -86,7 +86,7 @@ func TestLeave(t *testing.T) {
 					e.plan.leave()
 					e.log(r, names.LogAttempt, ended{status: -1, flag: "DC", details: "downstream_remote_disconnect"})
 					e.log(r, names.LogExchange, ended{status: -1, flag: "DC", details: "downstream_remote_disconnect"})
-					time.Sleep(time.Second)
+					pass(time.Second)
 					synctest.Wait()
 					r.idle()
 					all := r.records()
@@ -126,7 +126,7 @@ func TestLeaveOutOfPatience(t *testing.T) {
 				if c.seen {
 					e.judge(r, false, from(200, eventStream)).responseBody(startEvent, false)
 				}
-				time.Sleep(c.after)
+				pass(c.after)
 				e.plan.leave()
 				e.log(r, names.LogAttempt, ended{status: -1, flag: "DC"})
 				e.log(r, names.LogExchange, ended{status: -1, flag: "DC"})

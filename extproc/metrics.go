@@ -182,6 +182,7 @@ func (m *Metrics) model(id string) string {
 // counted is a stream whose messages are counted.
 type counted struct {
 	wire.Stream
+
 	received prometheus.Counter
 }
 

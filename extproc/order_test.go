@@ -243,9 +243,9 @@ func (s *session) run(data []byte) {
 		case what < 32:
 			s.log(names.LogAttempt, b)
 		case what < 40:
-			time.Sleep(time.Duration(what) * 100 * time.Millisecond)
+			pass(time.Duration(what) * 100 * time.Millisecond)
 		case what < 44:
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 		}
 		synctest.Wait()
 	}
@@ -282,7 +282,7 @@ func FuzzSession(f *testing.F) {
 			s := &session{replica: r, streams: map[string]*filter{}, meta: map[string]string{}}
 			s.e = &envoy{replica: r, headers: clientHeadersOf("/v1/messages"), meta: map[string]string{}}
 			s.run(data[:min(len(data), 64)])
-			time.Sleep(time.Second)
+			pass(time.Second)
 			seen := map[string]bool{}
 			for _, rec := range r.records() {
 				if seen[rec.ID] {

@@ -12,7 +12,7 @@ import (
 // The paths that are handled (contract, section 2).
 const (
 	pathMessages    = "/v1/messages"
-	pathCountTokens = "/v1/messages/count_tokens"
+	pathCountTokens = "/v1/messages/count_tokens" //nolint:gosec // a path, no credential
 	pathModels      = "/v1/models"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
@@ -114,7 +114,7 @@ func TestPeersQueueIsBounded(t *testing.T) {
 		t.Errorf("%d taken, want 2", taken)
 	}
 	raw[0] ^= 0xff // the caller's again: a queued entry must be a copy
-	var msg accesslog.StreamAccessLogsMessage
+	var msg accesslogv3.StreamAccessLogsMessage
 	if err := proto.Unmarshal((<-p.peers["a:1"].queue).msg, &msg); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func (s *Server) plan(stream counted) error {
 	defer p.over()
 	for {
 		if err := stream.Recv(&p.req); err != nil {
-			return nil //nolint:nilerr // EOF and Canceled are how Envoy ends a stream
+			return nil // EOF and Canceled are how Envoy ends a stream
 		}
 		if err := p.handle(); err != nil {
 			return err
@@ -244,8 +244,7 @@ func (s *Server) keyUsable(x *exchange, t *config.Target, key int) bool {
 
 // requestReply turns a refusal of rewrite into the answer.
 func requestReply(err error) *reply {
-	var re *rewrite.RequestError
-	if errors.As(err, &re) {
+	if re := rewrite.AsRequestError(err); re != nil {
 		return rejected(re.Status, re.Type, re.Message)
 	}
 	return rejected(http.StatusBadRequest, typeInvalid, "The request body could not be read.")

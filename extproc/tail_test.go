@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	accesslogdata "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+	accesslogdatav3 "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -16,10 +16,10 @@ import (
 )
 
 // readLogs is what the service reads of entries.
-func readLogs(tb testing.TB, m *wire.LogMessage, entries ...*accesslogdata.HTTPAccessLogEntry) mem.BufferSlice {
+func readLogs(tb testing.TB, m *wire.LogMessage, entries ...*accesslogdatav3.HTTPAccessLogEntry) mem.BufferSlice {
 	tb.Helper()
-	raw, err := proto.Marshal(&accesslog.StreamAccessLogsMessage{
-		LogEntries: &accesslog.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslog.StreamAccessLogsMessage_HTTPAccessLogEntries{LogEntry: entries}},
+	raw, err := proto.Marshal(&accesslogv3.StreamAccessLogsMessage{
+		LogEntries: &accesslogv3.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslogv3.StreamAccessLogsMessage_HTTPAccessLogEntries{LogEntry: entries}},
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -70,22 +70,22 @@ func TestReadEntryFlags(t *testing.T) {
 func TestReadEntryOver(t *testing.T) {
 	start := time.Unix(1760000000, 5).UTC()
 	cases := map[string]struct {
-		common *accesslogdata.AccessLogCommon
+		common *accesslogdatav3.AccessLogCommon
 		want   time.Time
 	}{
-		"both": {&accesslogdata.AccessLogCommon{
+		"both": {&accesslogdatav3.AccessLogCommon{
 			StartTime: timestamppb.New(start), TimeToLastDownstreamTxByte: durationpb.New(time.Second), Duration: durationpb.New(time.Minute),
 		}, start.Add(time.Second)},
-		"no byte":  {&accesslogdata.AccessLogCommon{StartTime: timestamppb.New(start), Duration: durationpb.New(time.Minute)}, start.Add(time.Minute)},
-		"no span":  {&accesslogdata.AccessLogCommon{StartTime: timestamppb.New(start)}, time.Time{}},
-		"no start": {&accesslogdata.AccessLogCommon{Duration: durationpb.New(time.Minute)}, time.Time{}},
-		"at once":  {&accesslogdata.AccessLogCommon{StartTime: timestamppb.New(start), Duration: durationpb.New(0)}, start},
+		"no byte":  {&accesslogdatav3.AccessLogCommon{StartTime: timestamppb.New(start), Duration: durationpb.New(time.Minute)}, start.Add(time.Minute)},
+		"no span":  {&accesslogdatav3.AccessLogCommon{StartTime: timestamppb.New(start)}, time.Time{}},
+		"no start": {&accesslogdatav3.AccessLogCommon{Duration: durationpb.New(time.Minute)}, time.Time{}},
+		"at once":  {&accesslogdatav3.AccessLogCommon{StartTime: timestamppb.New(start), Duration: durationpb.New(0)}, start},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var m wire.LogMessage
 			defer m.Release()
-			readLogs(t, &m, &accesslogdata.HTTPAccessLogEntry{CommonProperties: c.common})
+			readLogs(t, &m, &accesslogdatav3.HTTPAccessLogEntry{CommonProperties: c.common})
 			if got := readEntry(&m.Entries[0]).over; !got.Equal(c.want) {
 				t.Errorf("over at %v, want %v", got, c.want)
 			}

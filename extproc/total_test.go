@@ -52,7 +52,7 @@ func TestPlanTotal(t *testing.T) {
 					t.Errorf("an attempt afterwards: %v", got)
 				}
 				e.plan.leave()
-				time.Sleep(time.Second)
+				pass(time.Second)
 				if rec := r.record(); rec.Outcome != trail.OutcomeExhausted || rec.Status != 504 || rec.ServedBy != "" {
 					t.Errorf("%+v", rec)
 				}
@@ -79,7 +79,7 @@ func TestPlanDraining(t *testing.T) {
 		e := r.post(plainBody)
 		drained := make(chan error, 1)
 		go func() { drained <- r.server.Drain(context.Background()) }()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		p := r.open(names.RolePlan, nil)
 		p.requestHeaders(false, clientHeadersOf("/v1/messages"))
 		if m := p.recv(); m != nil {

@@ -57,7 +57,7 @@ type LogFlags struct {
 }
 
 // Stamp is a google.protobuf.Timestamp or Duration as it was sent.
-type Stamp struct {
+type Stamp struct { //nolint:recvcheck // it reads itself by pointer and is asked by value
 	Seconds int64
 	Nanos   int32
 	Set     bool // whether it was sent at all

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	accesslogdata "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+	accesslogdatav3 "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
@@ -35,7 +35,7 @@ type plainLog struct {
 	TailBytes      uint64 // the number's bits
 }
 
-func plainLogsOfStock(m *accesslog.StreamAccessLogsMessage) plainLogs {
+func plainLogsOfStock(m *accesslogv3.StreamAccessLogsMessage) plainLogs {
 	p := plainLogs{Log: m.GetIdentifier().GetLogName(), Identified: m.GetIdentifier() != nil}
 	for _, e := range m.GetHttpLogs().GetLogEntry() {
 		p.Entries = append(p.Entries, plainLogOfStock(e))
@@ -43,7 +43,7 @@ func plainLogsOfStock(m *accesslog.StreamAccessLogsMessage) plainLogs {
 	return p
 }
 
-func plainLogOfStock(e *accesslogdata.HTTPAccessLogEntry) plainLog {
+func plainLogOfStock(e *accesslogdatav3.HTTPAccessLogEntry) plainLog {
 	common, f := e.GetCommonProperties(), e.GetCommonProperties().GetResponseFlags()
 	p := plainLog{
 		Status: e.GetResponse().GetResponseCode().GetValue(), Details: e.GetResponse().GetResponseCodeDetails(),
@@ -102,7 +102,7 @@ func plainLogsOf(m *LogMessage) plainLogs {
 // differLogs reads raw with both codecs and returns how they differ.
 func differLogs(t *testing.T, m *LogMessage, raw []byte) string {
 	t.Helper()
-	var generated accesslog.StreamAccessLogsMessage
+	var generated accesslogv3.StreamAccessLogsMessage
 	stockErr := proto.Unmarshal(raw, &generated)
 	half := len(raw) / 2
 	err := Codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(raw[:half]), mem.SliceBuffer(raw[half:])}, m)
@@ -121,14 +121,14 @@ func differLogs(t *testing.T, m *LogMessage, raw []byte) string {
 }
 
 // differOne hands entry i on and returns how it differs from what came.
-func differOne(m *LogMessage, i int, generated *accesslog.StreamAccessLogsMessage) string {
-	var one accesslog.StreamAccessLogsMessage
+func differOne(m *LogMessage, i int, generated *accesslogv3.StreamAccessLogsMessage) string {
+	var one accesslogv3.StreamAccessLogsMessage
 	if err := proto.Unmarshal(EncodeLog(m.Log, m.Entries[i].Raw), &one); err != nil {
 		return "handed on: " + err.Error()
 	}
-	want := &accesslog.StreamAccessLogsMessage{
-		Identifier: &accesslog.StreamAccessLogsMessage_Identifier{LogName: m.Log},
-		LogEntries: &accesslog.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslog.StreamAccessLogsMessage_HTTPAccessLogEntries{
+	want := &accesslogv3.StreamAccessLogsMessage{
+		Identifier: &accesslogv3.StreamAccessLogsMessage_Identifier{LogName: m.Log},
+		LogEntries: &accesslogv3.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslogv3.StreamAccessLogsMessage_HTTPAccessLogEntries{
 			LogEntry: generated.GetHttpLogs().GetLogEntry()[i : i+1],
 		}},
 	}
@@ -200,7 +200,7 @@ func FuzzLogs(f *testing.F) {
 // message and every map that the generated types know must be known here.
 func TestLogShapes(t *testing.T) {
 	seen := map[*shape]protoreflect.FullName{}
-	sameShape(t, seen, &logsShape, (&accesslog.StreamAccessLogsMessage{}).ProtoReflect().Descriptor())
+	sameShape(t, seen, &logsShape, (&accesslogv3.StreamAccessLogsMessage{}).ProtoReflect().Descriptor())
 	if len(seen) < 25 {
 		t.Errorf("only %d shapes were compared", len(seen))
 	}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -160,7 +160,7 @@ func BenchmarkReadLogs(b *testing.B) {
 		b.Run(fmt.Sprintf("%d entries/stock", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := stock.Unmarshal(data, &accesslog.StreamAccessLogsMessage{}); err != nil {
+				if err := stock.Unmarshal(data, &accesslogv3.StreamAccessLogsMessage{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,6 +1,9 @@
 package wire
 
-import "sync/atomic"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // live counts the buffers that somebody still holds.
 var live atomic.Int64
@@ -116,4 +119,4 @@ func (b *Buffer) Resize(n int) {
 
 // window narrows what holders see. The capacity ends with it, so that an append
 // cannot run into the rest of the message.
-func (b *Buffer) window(part []byte) { b.data = part[:len(part):len(part)] }
+func (b *Buffer) window(part []byte) { b.data = slices.Clip(part) }

@@ -1,9 +1,10 @@
 package wire
 
 import (
-	"github.com/crossdoor/crossdoor/envoy/names"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
 )
 
 const (

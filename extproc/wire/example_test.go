@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/crossdoor/crossdoor/extproc/wire"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/crossdoor/crossdoor/extproc/wire"
 )
 
 // A server whose handler lets everything pass, but marks the request.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	accesslogdata "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+	accesslogdatav3 "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -17,22 +17,22 @@ import (
 )
 
 // sampleLogs is a message with n entries as Envoy sends them.
-func sampleLogs(n int) *accesslog.StreamAccessLogsMessage {
-	entries := make([]*accesslogdata.HTTPAccessLogEntry, n)
+func sampleLogs(n int) *accesslogv3.StreamAccessLogsMessage {
+	entries := make([]*accesslogdatav3.HTTPAccessLogEntry, n)
 	for i := range entries {
 		entries[i] = sampleLog()
 	}
 	node, _ := structpb.NewStruct(map[string]any{"role": "sidecar"})
-	return &accesslog.StreamAccessLogsMessage{
-		Identifier: &accesslog.StreamAccessLogsMessage_Identifier{LogName: "exchange", Node: &corev3.Node{
+	return &accesslogv3.StreamAccessLogsMessage{
+		Identifier: &accesslogv3.StreamAccessLogsMessage_Identifier{LogName: "exchange", Node: &corev3.Node{
 			Id: "node", Cluster: "cluster", Metadata: node, UserAgentName: "envoy", ClientFeatures: []string{"a", "b"},
 			Extensions: []*corev3.Extension{{Name: "envoy.filters.http.ext_proc", Category: "envoy.filters.http", TypeUrls: []string{"x", "y"}}},
 		}},
-		LogEntries: &accesslog.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslog.StreamAccessLogsMessage_HTTPAccessLogEntries{LogEntry: entries}},
+		LogEntries: &accesslogv3.StreamAccessLogsMessage_HttpLogs{HttpLogs: &accesslogv3.StreamAccessLogsMessage_HTTPAccessLogEntries{LogEntry: entries}},
 	}
 }
 
-func sampleLog() *accesslogdata.HTTPAccessLogEntry {
+func sampleLog() *accesslogdatav3.HTTPAccessLogEntry {
 	state, _ := structpb.NewStruct(map[string]any{
 		"id": "01JAZ4M4S7J9V3T2F9K0QZ8W6X", "node": "10.0.0.1:9000", "attempt": "1", "target": "crossdoor-target-primary",
 		"state": `{"route":"main","model":"claude-sonnet","attempts":[{"target":"primary","key":0}]}`,
@@ -45,31 +45,31 @@ func sampleLog() *accesslogdata.HTTPAccessLogEntry {
 			Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},
 		}}}
 	}
-	return &accesslogdata.HTTPAccessLogEntry{
-		CommonProperties: &accesslogdata.AccessLogCommon{
+	return &accesslogdatav3.HTTPAccessLogEntry{
+		CommonProperties: &accesslogdatav3.AccessLogCommon{
 			DownstreamRemoteAddress: address(40000), DownstreamLocalAddress: address(10000), DownstreamDirectRemoteAddress: address(40000),
 			UpstreamRemoteAddress: address(443), UpstreamLocalAddress: address(50000), UpstreamCluster: "crossdoor-target-primary",
 			StartTime: &timestamppb.Timestamp{Seconds: 1760000000, Nanos: 123456789}, TimeToLastRxByte: span(1), TimeToFirstUpstreamTxByte: span(2),
 			TimeToLastUpstreamTxByte: span(3), TimeToFirstUpstreamRxByte: span(200), TimeToLastUpstreamRxByte: span(900),
 			TimeToFirstDownstreamTxByte: span(201), TimeToLastDownstreamTxByte: span(901), Duration: span(902),
-			ResponseFlags: &accesslogdata.ResponseFlags{UpstreamRemoteReset: true},
+			ResponseFlags: &accesslogdatav3.ResponseFlags{UpstreamRemoteReset: true},
 			Metadata: &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{
 				"crossdoor": state, "crossdoor.tail": tail, "envoy.filters.http.ext_proc": {},
 			}},
 			FilterStateObjects: map[string]*anypb.Any{"object": object}, CustomTags: map[string]string{"tag": "value"},
 			StreamId: "5c9c3e7c-8d1f-4a54-9c4a-0f3c39b5d8a3", RouteName: "300s", UpstreamRequestAttemptCount: 1,
-			TlsProperties: &accesslogdata.TLSProperties{TlsSniHostname: "api.example", PeerCertificateProperties: &accesslogdata.TLSProperties_CertificateProperties{
-				Subject: "CN=peer", SubjectAltName: []*accesslogdata.TLSProperties_CertificateProperties_SubjectAltName{
-					{San: &accesslogdata.TLSProperties_CertificateProperties_SubjectAltName_Dns{Dns: "peer.example"}},
+			TlsProperties: &accesslogdatav3.TLSProperties{TlsSniHostname: "api.example", PeerCertificateProperties: &accesslogdatav3.TLSProperties_CertificateProperties{
+				Subject: "CN=peer", SubjectAltName: []*accesslogdatav3.TLSProperties_CertificateProperties_SubjectAltName{
+					{San: &accesslogdatav3.TLSProperties_CertificateProperties_SubjectAltName_Dns{Dns: "peer.example"}},
 				},
 			}},
 		},
-		Request: &accesslogdata.HTTPRequestProperties{
+		Request: &accesslogdatav3.HTTPRequestProperties{
 			RequestMethod: corev3.RequestMethod_POST, Scheme: "http", Authority: "localhost", Path: "/v1/messages", UserAgent: "client/1.0",
 			RequestId: "5c9c3e7c-8d1f-4a54-9c4a-0f3c39b5d8a3", RequestHeadersBytes: 400, RequestBodyBytes: 1024,
 			RequestHeaders: map[string]string{"a": "b"},
 		},
-		Response: &accesslogdata.HTTPResponseProperties{
+		Response: &accesslogdatav3.HTTPResponseProperties{
 			ResponseCode: wrapperspb.UInt32(200), ResponseHeadersBytes: 300, ResponseBodyBytes: 4711, ResponseCodeDetails: "via_upstream",
 			ResponseTrailers: map[string]string{"c": "d"},
 		},

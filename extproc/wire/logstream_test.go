@@ -7,7 +7,7 @@ import (
 	"net"
 	"testing"
 
-	accesslog "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -63,7 +63,7 @@ func seenLogs(into *[]string) LogHandler {
 func TestLogStream(t *testing.T) {
 	var seen []string
 	conn, stop := serveLogs(t, seenLogs(&seen))
-	stream, err := accesslog.NewAccessLogServiceClient(conn).StreamAccessLogs(t.Context())
+	stream, err := accesslogv3.NewAccessLogServiceClient(conn).StreamAccessLogs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestSendLogsToGenerated(t *testing.T) {
 	lis := bufconn.Listen(1 << 20)
 	s := grpc.NewServer()
 	g := &generatedLogs{}
-	accesslog.RegisterAccessLogServiceServer(s, g)
+	accesslogv3.RegisterAccessLogServiceServer(s, g)
 	go func() { _ = s.Serve(lis) }()
 	defer s.Stop()
 	conn, err := grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -116,15 +116,16 @@ func TestSendLogsToGenerated(t *testing.T) {
 
 // generatedLogs keeps the last message.
 type generatedLogs struct {
-	accesslog.UnimplementedAccessLogServiceServer
-	last *accesslog.StreamAccessLogsMessage
+	accesslogv3.UnimplementedAccessLogServiceServer
+
+	last *accesslogv3.StreamAccessLogsMessage
 }
 
-func (g *generatedLogs) StreamAccessLogs(s accesslog.AccessLogService_StreamAccessLogsServer) error {
+func (g *generatedLogs) StreamAccessLogs(s accesslogv3.AccessLogService_StreamAccessLogsServer) error {
 	for {
 		m, err := s.Recv()
 		if err != nil {
-			return s.SendAndClose(&accesslog.StreamAccessLogsResponse{})
+			return s.SendAndClose(&accesslogv3.StreamAccessLogsResponse{})
 		}
 		g.last = m
 	}

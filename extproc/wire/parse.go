@@ -1,8 +1,9 @@
 package wire
 
 import (
-	"github.com/crossdoor/crossdoor/envoy/names"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
 )
 
 // parse reads envoy.service.ext_proc.v3.ProcessingRequest into r, which is

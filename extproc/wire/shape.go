@@ -38,7 +38,7 @@ var (
 	valueEntryShape  = shape{1: {as: asText}, 2: {asMessage, &valueShape}}
 )
 
-func init() {
+func init() { //nolint:gochecknoinits // a cycle, which the language refuses in initialisers
 	structShape = shape{1: {asEntry, &valueEntryShape}}
 	valueShape = shape{3: {as: asText}, 5: {asMessage, &structShape}, 6: {asMessage, &listShape}}
 }

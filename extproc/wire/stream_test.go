@@ -153,6 +153,7 @@ func TestStreamReleasesBeforeWaiting(t *testing.T) {
 // recvFunc is a server stream of which only RecvMsg works.
 type recvFunc struct {
 	grpc.ServerStream
+
 	recv func(any) error
 }
 
