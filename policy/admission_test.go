@@ -74,9 +74,9 @@ func TestAdmitUntilIsTheLastOfItsScopes(t *testing.T) {
 		r.fail(fp, config.KindOverloaded, 3) // 15s
 		a.Report(OutcomeOf(config.KindCredential, ""))
 		r.shut(fp, time.Minute)
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		r.shut(fp, 45*time.Second) // the model's half-open slot was not taken
-		time.Sleep(45 * time.Second)
+		pass(45 * time.Second)
 		r.probe(fp).Report(OutcomeOf(config.KindOK, "ok"))
 		if len(r.closed) != 2 {
 			t.Errorf("closed %+v, want model and key", r.closed)
@@ -183,7 +183,7 @@ func TestSnapshot(t *testing.T) {
 		r := newRig(t, fp, foundry)
 		r.fail(fp, config.KindOverloaded, 3)
 		r.fail(foundry, config.KindConnection, 3)
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		r.probe(fp).Report(OutcomeOf(config.KindOverloaded, ""))
 		want := []BreakerState{
 			{Scope: ScopeKey, Target: "fp", Key: "env:A"},

@@ -324,7 +324,7 @@ func TestClassifyCrossProduct(t *testing.T) {
 	phrases := []string{"", "credit balance is too low", "extra inputs are not permitted", "per day", "spend limit", "model: x",
 		"extra usage is required", "prompt is too long", "security token is expired", "on-demand throughput", "end of life"}
 	platforms := []string{config.PlatformAnthropic, config.PlatformClaudeOnAWS, config.PlatformFoundry, "vertex", "bedrock", "unheard-of"}
-	for status := 0; status < 620; status += 1 {
+	for status := range 620 {
 		if status > 0 && status < 200 {
 			continue
 		}

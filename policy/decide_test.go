@@ -129,7 +129,7 @@ func TestDecideDeadline(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := newWay(t, "a b")
 				w.next()
-				time.Sleep(c.used)
+				pass(c.used)
 				d := w.fail(OutcomeOf(config.KindOverloaded, ""))
 				if string(d.Verb) != c.want || d.Exhausted != (c.want == "stop") || w.x.Exhausted() != d.Exhausted {
 					t.Errorf("%+v, want %s", d, c.want)
@@ -143,7 +143,7 @@ func TestDecideDeadline(t *testing.T) {
 			w.route.SameTargetRetries = 1
 			w.route.Actions[config.KindRateLimit] = config.ActionRetry
 			w.next()
-			time.Sleep(10*time.Minute - 4*time.Second)
+			pass(10*time.Minute - 4*time.Second)
 			if d := w.fail(OutcomeOf(config.KindRateLimit, "")); d.Verb != VerbFailover {
 				t.Errorf("%+v", d)
 			}
@@ -253,7 +253,7 @@ func TestDecideSkipsTheEjected(t *testing.T) {
 		if w.x.Plan.Places[1].Skip != SkipEjected {
 			t.Errorf("b is %q", w.x.Plan.Places[1].Skip)
 		}
-		time.Sleep(2 * time.Minute)
+		pass(2 * time.Minute)
 		if got := w.name(w.next()); got != "c:0" {
 			t.Errorf("next is %s", got)
 		}

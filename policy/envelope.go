@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/crossdoor/crossdoor/policy/config"
@@ -33,12 +34,7 @@ var envelopes = map[string][]Envelope{
 }
 
 func ownEnvelope(platform string, e Envelope) bool {
-	for _, own := range envelopes[platform] {
-		if own == e {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(envelopes[platform], e)
 }
 
 // exceptions are AWS's names, without "Exception" and in lower case, since

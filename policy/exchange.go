@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/crossdoor/crossdoor/policy/config"
@@ -101,11 +102,9 @@ func (x *Exchange) Last() *Attempt {
 }
 
 func (x *Exchange) move(to State) error {
-	for _, s := range legal[x.state] {
-		if s == to {
-			x.state = to
-			return nil
-		}
+	if slices.Contains(legal[x.state], to) {
+		x.state = to
+		return nil
 	}
 	return fmt.Errorf("%w: %s does not follow %s", ErrOrder, to, x.state)
 }
@@ -169,12 +168,8 @@ func (x *Exchange) barred(p *Place) bool {
 func (x *Exchange) keyUsable(place int) func(int) bool {
 	t := x.Plan.Places[place].Entry.Target
 	return func(key int) bool {
-		if place == x.cursor {
-			for _, k := range x.tried {
-				if k == key {
-					return false
-				}
-			}
+		if place == x.cursor && slices.Contains(x.tried, key) {
+			return false
 		}
 		return x.usable(t, key)
 	}

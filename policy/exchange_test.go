@@ -108,7 +108,7 @@ func (w *way) walk(o Outcome) string {
 		if d.Verb == VerbStop {
 			return strings.Join(steps, ", ")
 		}
-		time.Sleep(d.Wait)
+		pass(d.Wait)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestExchangeEndGivesProbeBack(t *testing.T) {
 		if _, ok := w.x.Next(time.Now()); ok {
 			t.Fatal("an ejected target was tried")
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		for range 2 {
 			w.start()
 			if a := w.next(); !a.Probe {
@@ -312,17 +312,17 @@ func TestExchangeElapsed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWay(t, "a b")
 		a := w.next()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if got := a.Elapsed(time.Now()); got != time.Second || a.OutcomeSoFar() != config.KindOK {
 			t.Errorf("running: %v %s", got, a.OutcomeSoFar())
 		}
 		w.fail(OutcomeOf(config.KindOverloaded, ""))
 		b := w.next()
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if err := w.x.Commit(2, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if err := w.x.Finish(2, OutcomeOf(config.KindTruncated, ""), time.Now()); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ const wren = "claude-wren-1"
 // rig is a Health over one policy, with what its observer was told.
 type rig struct {
 	*testing.T
+
 	health *Health
 	policy *config.Policy
 
@@ -101,6 +102,9 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
+// pass lets d go by on the bubble's own clock: nothing really waits.
+func pass(d time.Duration) { <-time.After(d) }
+
 func TestBreakerOpensAfterConsecutiveFailures(t *testing.T) {
 	for _, c := range []struct {
 		kind  config.Kind
@@ -172,12 +176,11 @@ func TestBreakerWindowDoublesToItsLimit(t *testing.T) {
 		fp := testTarget("fp", "A")
 		r := newRig(t, fp)
 		r.fail(fp, config.KindOverloaded, 3)
-		for _, w := range []time.Duration{15, 30, 50, 50} {
-			w *= time.Second
+		for _, w := range []time.Duration{15 * time.Second, 30 * time.Second, 50 * time.Second, 50 * time.Second} {
 			r.shut(fp, w)
-			time.Sleep(w - time.Nanosecond)
+			pass(w - time.Nanosecond)
 			r.shut(fp, time.Nanosecond)
-			time.Sleep(time.Nanosecond)
+			pass(time.Nanosecond)
 			r.probe(fp).Report(OutcomeOf(config.KindOverloaded, "again"))
 		}
 		if len(r.opened) != 5 || len(r.closed) != 0 {
@@ -191,7 +194,7 @@ func TestBreakerOneSuccessCloses(t *testing.T) {
 		fp := testTarget("fp", "A")
 		r := newRig(t, fp)
 		r.fail(fp, config.KindConnection, 3)
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		r.probe(fp).Report(OutcomeOf(config.KindOK, "ok"))
 		if a := r.admit(fp); a.Probe {
 			t.Error("still probing")
@@ -219,14 +222,14 @@ func TestBreakerWindowAfterClosing(t *testing.T) {
 				fp := testTarget("fp", "A")
 				r := newRig(t, fp)
 				r.fail(fp, config.KindOverloaded, 3)
-				time.Sleep(15 * time.Second)
+				pass(15 * time.Second)
 				r.fail(fp, config.KindOverloaded, 1)
-				time.Sleep(30 * time.Second)
+				pass(30 * time.Second)
 				r.probe(fp).Report(OutcomeOf(config.KindOK, "ok"))
-				time.Sleep(c.closed)
+				pass(c.closed)
 				r.fail(fp, config.KindOverloaded, 3)
 				r.shut(fp, c.want)
-				time.Sleep(c.want)
+				pass(c.want)
 				r.probe(fp).Report(OutcomeOf(config.KindOverloaded, "again"))
 				r.shut(fp, min(2*c.want, 50*time.Second))
 			})
@@ -239,7 +242,7 @@ func TestBreakerExactlyOneProbe(t *testing.T) {
 		fp := testTarget("fp", "A")
 		r := newRig(t, fp)
 		r.fail(fp, config.KindOverloaded, 3)
-		time.Sleep(15 * time.Second)
+		pass(15 * time.Second)
 		admitted := make(chan *Admission, 50)
 		var wg sync.WaitGroup
 		for range 50 {
@@ -271,7 +274,7 @@ func TestBreakerNeutralProbeGivesItsSlotBack(t *testing.T) {
 				fp := testTarget("fp", "A")
 				r := newRig(t, fp)
 				r.fail(fp, config.KindOverloaded, 3)
-				time.Sleep(15 * time.Second)
+				pass(15 * time.Second)
 				for range 2 {
 					a := r.probe(fp)
 					r.shut(fp, 0)
@@ -298,10 +301,11 @@ func TestBreakerLongKinds(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				fp := testTarget("fp", "A")
 				r := newRig(t, fp)
-				for _, minutes := range []time.Duration{1, 2, 4, 8, 10, 10} {
+				for _, minutes := range []int{1, 2, 4, 8, 10, 10} {
+					shut := time.Duration(minutes) * time.Minute
 					r.fail(fp, c.kind, 1)
-					r.shut(fp, minutes*time.Minute)
-					time.Sleep(minutes * time.Minute)
+					r.shut(fp, shut)
+					pass(shut)
 				}
 				if r.opened[0].Scope != c.scope {
 					t.Errorf("opened %s, want %s", r.opened[0].Scope, c.scope)
@@ -332,12 +336,12 @@ func TestBreakerRateLimit(t *testing.T) {
 			} else {
 				a.Report(OutcomeOf(config.KindClientGone, ""))
 			}
-			time.Sleep(d)
+			pass(d)
 		}
 		o := limited(0)
 		r.admit(fp).Report(o)
 		r.shut(fp, 5*time.Second) // the contract's default
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		o.HasRetryAfter = true
 		r.admit(fp).Report(o) // a stated 0
 		r.admit(fp)
@@ -361,10 +365,10 @@ func TestBreakerLateReports(t *testing.T) {
 				r := newRig(t, fp)
 				first, second := r.admit(fp), r.admit(fp)
 				first.Report(limited(10 * time.Second))
-				time.Sleep(time.Second)
+				pass(time.Second)
 				second.Report(c.late)
 				r.shut(fp, c.want)
-				time.Sleep(c.want)
+				pass(c.want)
 				r.probe(fp)
 				if len(r.opened) != 1 {
 					t.Errorf("told %d times, want once", len(r.opened))
@@ -383,14 +387,14 @@ func TestBreakerLateReportsOfCountedAndLongFailures(t *testing.T) {
 			late = append(late, r.admit(fp))
 		}
 		r.fail(fp, config.KindOverloaded, 3)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		for _, a := range late[:10] {
 			a.Report(OutcomeOf(config.KindOverloaded, "late"))
 		}
 		r.shut(fp, 14*time.Second)
 		late[10].Report(OutcomeOf(config.KindModelUnavailable, "late"))
 		r.shut(fp, time.Minute) // names its own time: later
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		late[11].Report(OutcomeOf(config.KindModelUnavailable, "late")) // half-open: the probe decides
 		p := r.probe(fp)
 		late[12].Report(OutcomeOf(config.KindOK, "late"))

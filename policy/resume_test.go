@@ -138,7 +138,7 @@ func (w *way) step(o Outcome) string {
 
 func (w *way) closeStep(o Outcome) string {
 	d := w.fail(o)
-	time.Sleep(d.Wait)
+	pass(d.Wait)
 	mark := ""
 	if d.Exhausted {
 		mark = "!"

@@ -9,6 +9,7 @@ import (
 // has: the result is used only when the document has no error.
 type compiler struct {
 	*document
+
 	catalog Catalog
 	policy  *Policy
 	targets map[string]*Target

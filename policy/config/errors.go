@@ -25,7 +25,7 @@ func (e Error) Error() string {
 
 // Errors is everything that is wrong with a policy file, in the file's order.
 // Load returns it as *Errors; List has at least one element.
-type Errors struct{ List []Error }
+type Errors struct{ List []Error } //nolint:errname // a list of Error
 
 // Error is one line for each.
 func (e *Errors) Error() string {

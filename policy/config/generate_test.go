@@ -48,8 +48,8 @@ func fileTypes() []reflect.Type {
 			return
 		}
 		list = append(list, t)
-		for i := range t.NumField() {
-			visit(t.Field(i).Type)
+		for field := range t.Fields() {
+			visit(field.Type)
 		}
 	}
 	visit(reflect.TypeFor[File]())
@@ -78,8 +78,8 @@ func readComments(t *testing.T) map[string]string {
 		}
 	}
 	for _, typ := range fileTypes() {
-		for i := range typ.NumField() {
-			if name := typ.Name() + "." + typ.Field(i).Name; comments[name] == "" {
+		for field := range typ.Fields() {
+			if name := typ.Name() + "." + field.Name; comments[name] == "" {
 				t.Errorf("%s has no comment", name)
 			}
 		}

@@ -24,6 +24,7 @@ const (
 	KindModeration         Kind = "moderation"
 	KindInvalidOutput      Kind = "invalid_output"
 	// After the commit nothing is decided any more: these only count.
+
 	KindStreamError Kind = "stream_error"
 	KindTruncated   Kind = "truncated"
 	KindIdle        Kind = "idle"

@@ -40,8 +40,7 @@ func renderHash(p *Policy) string {
 	if p.Direct != nil {
 		r.Direct = p.Direct.Name
 	}
-	// Marshalling strings and numbers cannot fail.
-	text, _ := json.Marshal(r)
+	text, _ := json.Marshal(r) //nolint:errchkjson,musttag // strings and numbers cannot fail, and only a hash is made of it
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])[:12]
 }
