@@ -57,9 +57,7 @@ type scopeID struct {
 type breaker struct {
 	id  scopeID
 	cfg *config.Breaker
-	cb  *gobreaker.TwoStepCircuitBreaker[struct {
-		failedAt time.Time // of the newest counted failure
-	}]
+	cb  *gobreaker.TwoStepCircuitBreaker[struct{}]
 
 	// tripping makes the next failure open cb whatever its count.
 	tripping bool
@@ -161,7 +159,6 @@ func (g grant) fail(f failure, now time.Time) change {
 		g.neutral() // told to come back at once: nothing to wait for
 		return changeNone
 	}
-	b.failedAt = now
 	b.tripping = f.class != classCounted
 	g.done(errFailed)
 	b.tripping = false
