@@ -6,6 +6,7 @@ import "encoding/json"
 // span inserts. New stays the caller's and is only read.
 type Edit struct {
 	Span
+
 	New []byte
 }
 

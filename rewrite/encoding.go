@@ -93,8 +93,7 @@ func TooLarge(limit int64) *RequestError {
 
 // AsRequestError returns err as the refusal it is, or nil.
 func AsRequestError(err error) *RequestError {
-	var refusal *RequestError
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*RequestError](err); ok {
 		return refusal
 	}
 	return nil

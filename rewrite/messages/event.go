@@ -115,7 +115,7 @@ func startsContent(data []byte) (content bool) {
 
 func blockMember(s *scan.Scanner, key scan.Span) bool {
 	isType, isText := s.Is(key, "type"), s.Is(key, "text")
-	if s.Peek() != '"' || !(isType || isText) {
+	if s.Peek() != '"' || (!isType && !isText) {
 		s.Value()
 		return false
 	}
