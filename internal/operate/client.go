@@ -100,7 +100,7 @@ func (c *Client) Trail(ctx context.Context, f trail.Filter, visit func(*trail.Re
 	if err != nil {
 		return 0, err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
 		return 0, c.refused(answer)
 	}
@@ -114,7 +114,7 @@ func (c *Client) Ready(ctx context.Context) (Ready, error) {
 	if err != nil {
 		return Ready{}, err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusServiceUnavailable {
 		return Ready{}, c.refused(answer)
 	}
@@ -147,8 +147,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (*http.
 // unreachable says what can be done. The error of net/http names the URL again,
 // with the whole query.
 func (c *Client) unreachable(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) {

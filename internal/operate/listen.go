@@ -53,10 +53,10 @@ func free(path string) error {
 	case info.Mode().Type() != fs.ModeSocket:
 		return errors.New("there is something that is no socket: remove it or choose another path")
 	}
-	conn, err := net.DialTimeout("unix", path, time.Second)
+	conn, err := net.DialTimeout("unix", path, time.Second) //nolint:noctx // a second is its limit
 	switch {
 	case err == nil:
-		conn.Close()
+		_ = conn.Close() // nothing was sent
 		return errors.New("another process listens there: stop it or choose another path")
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -72,7 +72,7 @@ func bind(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // nobody else may enter what stays
 	made := filepath.Join(dir, "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
 	if err != nil {
@@ -84,8 +84,7 @@ func bind(path string) (net.Listener, error) {
 	l.SetUnlinkOnClose(false) // it would look at the place where it was made
 	info, err := place(made, path)
 	if err != nil {
-		l.Close()
-		return nil, err
+		return nil, errors.Join(err, l.Close())
 	}
 	return &socket{UnixListener: l, path: path, info: info}, nil
 }
@@ -104,6 +103,7 @@ func place(made, path string) (fs.FileInfo, error) {
 // socket is a unix listener that knows its final place.
 type socket struct {
 	*net.UnixListener
+
 	path string
 	info fs.FileInfo
 }

@@ -192,6 +192,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	// The status is out: a caller that has left is all that can go wrong.
-	_ = e.Encode(v)
+	_ = e.Encode(v) //nolint:errchkjson // the status is out: a caller that has left is all that can go wrong
 }

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"io"
 	"math/big"
 	"net"
@@ -73,11 +74,56 @@ func serving(t *testing.T, addr string, h http.Handler) string {
 	go func() { done <- srv.Serve(l) }()
 	t.Cleanup(func() {
 		srv.Close()
-		if err := <-done; err != http.ErrServerClosed {
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
 	return l.Addr().String()
+}
+
+// serverCase is one request and what its answer must be.
+type serverCase struct {
+	name, method, path string
+	handler            http.Handler
+	host, auth         string
+	status             int
+	want               []string // in the body
+	not                []string
+}
+
+func (tt *serverCase) run(t *testing.T) {
+	addr := serving(t, "127.0.0.1:0", tt.handler)
+	req, err := http.NewRequest(tt.method, "http://"+addr+tt.path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = tt.host
+	if tt.auth != "" {
+		req.Header.Set("Authorization", tt.auth)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != tt.status {
+		t.Errorf("status %d, want %d: %s", answer.StatusCode, tt.status, body)
+	}
+	for _, s := range tt.want {
+		if !strings.Contains(string(body), s) {
+			t.Errorf("%q is not in %s", s, body)
+		}
+	}
+	for _, s := range tt.not {
+		if strings.Contains(string(body), s) {
+			t.Errorf("%q is in %s", s, body)
+		}
+	}
 }
 
 func TestServers(t *testing.T) {
@@ -88,14 +134,7 @@ func TestServers(t *testing.T) {
 	lostToken := options()
 	lostToken.TokenFile = filepath.Join(t.TempDir(), "none")
 
-	for _, tt := range []struct {
-		name, method, path string
-		handler            http.Handler
-		host, auth         string
-		status             int
-		want               []string // in the body
-		not                []string
-	}{
+	for _, tt := range []serverCase{
 		{name: "alive", path: "/healthz", handler: AdminHandler(options()), status: 200, want: []string{"ok"}},
 		{name: "alive while not ready", path: "/healthz", handler: AdminHandler(notReady), status: 200},
 		{name: "ready", path: "/readyz", handler: AdminHandler(options()), status: 200, want: []string{`"ready": true`, `"name": "foundry"`, `"state": "open"`, `"env:F"`, `"reasons": []`}},
@@ -133,40 +172,7 @@ func TestServers(t *testing.T) {
 		{name: "small server, alive", path: "/healthz", handler: MetricsHandler(options()), status: 200},
 		{name: "small server, trail", path: "/trail", handler: MetricsHandler(options()), status: 404, not: []string{"served"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			addr := serving(t, "127.0.0.1:0", tt.handler)
-			req, err := http.NewRequest(tt.method, "http://"+addr+tt.path, http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Host = tt.host
-			if tt.auth != "" {
-				req.Header.Set("Authorization", tt.auth)
-			}
-			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-			answer, err := client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer answer.Body.Close()
-			body, err := io.ReadAll(answer.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if answer.StatusCode != tt.status {
-				t.Errorf("status %d, want %d: %s", answer.StatusCode, tt.status, body)
-			}
-			for _, s := range tt.want {
-				if !strings.Contains(string(body), s) {
-					t.Errorf("%q is not in %s", s, body)
-				}
-			}
-			for _, s := range tt.not {
-				if strings.Contains(string(body), s) {
-					t.Errorf("%q is in %s", s, body)
-				}
-			}
-		})
+		t.Run(tt.name, tt.run)
 	}
 }
 
