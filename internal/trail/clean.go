@@ -39,14 +39,14 @@ func printable(s string) string {
 
 func shown(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
 
-// cut keeps the first max characters.
-func cut(s string, max int) string {
-	if len(s) <= max {
+// cut keeps the first limit characters.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
 	n := 0
 	for i := range s {
-		if n == max {
+		if n == limit {
 			return s[:i]
 		}
 		n++

@@ -215,10 +215,9 @@ func (w *FileWriter) follow() error {
 // next try only: records in a file that was moved away are records lost.
 func (w *FileWriter) open() error {
 	// Non-blocking: a named pipe that nobody reads is an error, not a hang.
-	f, err := os.OpenFile(w.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o640)
+	f, err := os.OpenFile(w.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o640) //nolint:gosec // the group reads it: those who ship logs
 	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err // the caller names the path
 		}
 		return err
@@ -243,7 +242,7 @@ func endsInsideLine(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var last [1]byte
 	if _, err := f.ReadAt(last[:], info.Size()-1); err != nil {
 		return false

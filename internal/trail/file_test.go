@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -153,7 +154,7 @@ func TestFileWriterDropsAndNeverBlocks(t *testing.T) {
 	w := newFileWriter(path, nil, 2)
 	// Nothing takes from the queue yet: the disk hangs.
 	for i, want := range []bool{true, true, false, false} {
-		if got := w.Add(served(fmt.Sprint(i), began)); got != want {
+		if got := w.Add(served(strconv.Itoa(i), began)); got != want {
 			t.Errorf("Add %d: got %v, want %v", i, got, want)
 		}
 	}

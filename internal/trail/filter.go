@@ -11,7 +11,7 @@ import (
 
 // Filter chooses records; every member that is set must match. The zero Filter
 // matches all.
-type Filter struct {
+type Filter struct { //nolint:recvcheck // it is set by pointer and asked by value
 	Since   time.Time // records of this time and later
 	Route   string
 	Target  string // an attempt went to it

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -194,7 +195,7 @@ func TestRingKeepsTheLast(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of %d", tt.size, tt.added), func(t *testing.T) {
 			ring := NewRing(tt.size)
 			for i := range tt.added {
-				ring.Add(served(fmt.Sprint(i), began))
+				ring.Add(served(strconv.Itoa(i), began))
 			}
 			if got := ids(ring.Select(Filter{})); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
@@ -260,7 +261,7 @@ func TestTableOfManyRowsIsWrittenInBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range tableBatch {
-		if err := p.Add(served(fmt.Sprint(i), began)); err != nil {
+		if err := p.Add(served(strconv.Itoa(i), began)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -134,8 +134,8 @@ func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 func Encode(r *Record) ([]byte, error) {
 	type fields Record
 	line := struct {
-		Time string `json:"time"` // hides the embedded one
-		fields
+		Time   string `json:"time"` // hides the embedded one
+		fields        //nolint:embeddedstructfieldcheck // the order of the members is the line's
 	}{stamp(r.Time), fields(*r)}
 	// A reader may count on lists being lists.
 	if line.Plan == nil {

@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -97,7 +98,7 @@ func TestEncodeIsOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsAny(string(line), "\n\r\x00") {
+	if bytes.ContainsAny(line, "\n\r\x00") {
 		t.Errorf("line holds a raw control character: %q", line)
 	}
 }
