@@ -23,7 +23,7 @@ func freePorts(n int) ([]int, error) {
 		if at++; at > lastPort {
 			at = firstPort
 		}
-		l, err := net.Listen("tcp", local(at)) //nolint:noctx // binding does not wait
+		l, err := net.Listen("tcp", local(at))
 		if err != nil {
 			continue
 		}

@@ -28,7 +28,7 @@ func spawn(name, log string, env []string, bin string, args ...string) (*process
 		return nil, fmt.Errorf("log of %s: %w", name, err)
 	}
 	defer func() { _ = out.Close() }() // the child has its own
-	cmd := exec.Command(bin, args...)  //nolint:noctx // children are stopped in order, also when a context ended
+	cmd := exec.Command(bin, args...)  // children are stopped in order, also when a context ended
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = apart()

@@ -55,13 +55,13 @@ func (h *h1) serveOne() bool {
 	}
 	a := h.s.next(r)
 	gone := make(chan struct{})
-	peeked := make(chan error, 1)
+	more := make(chan bool, 1) // whether another request follows
 	go func() {
 		_, err := h.br.Peek(1)
 		if err != nil {
 			close(gone)
 		}
-		peeked <- err
+		more <- err == nil
 	}()
 	p := player{s: h.s, r: r, w: &h1Writer{c: h.c, method: r.Method}, gone: gone}
 	switch p.play(a) {
@@ -70,13 +70,13 @@ func (h *h1) serveOne() bool {
 			_ = t.SetLinger(0) // makes the close an RST; without it a FIN ends it
 		}
 		_ = h.raw.Close() // the peek ends by it
-		<-peeked
+		<-more
 		return false
 	case EndClean:
-		return <-peeked == nil
+		return <-more
 	}
 	_ = h.c.Close() // the peek ends by it
-	<-peeked
+	<-more
 	return false
 }
 

@@ -13,7 +13,7 @@ import (
 // serveH2 serves one connection until it ends.
 func serveH2(s *Server, c net.Conn, id int) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { s.handleH2(w, req, id) })
-	(&http2.Server{}).ServeConn(c, &http2.ServeConnOpts{Handler: handler})
+	(&http2.Server{}).ServeConn(c, &http2.ServeConnOpts{Handler: handler}) //nolint:staticcheck // http.Server takes listeners, not one connection that has shaken hands
 }
 
 func (s *Server) handleH2(w http.ResponseWriter, req *http.Request, id int) {

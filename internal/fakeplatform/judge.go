@@ -1,6 +1,7 @@
 package fakeplatform
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func checkPath(platform string, _ Rules, r *Request) (string, Answer) {
 	switch {
 	case !ok || (!messages && !listing):
 		return refuse(platform, 404, "404", "Not found: "+path)
-	case messages && r.Method != "POST", listing && r.Method != "GET":
+	case messages && r.Method != http.MethodPost, listing && r.Method != http.MethodGet:
 		return refuse(platform, 405, "405", "Method not allowed: "+r.Method)
 	case query != "" && query != "beta=true":
 		return refuse(platform, 400, "", "unexpected query: "+query)
@@ -96,7 +97,7 @@ func checkHeaders(platform string, rules Rules, r *Request) (string, Answer) {
 		return refuse(platform, 400, "", "anthropic-version: header is required")
 	case r.Count("anthropic-beta") > 1 || (r.Count("anthropic-beta") == 1 && r.Get("anthropic-beta") == ""):
 		return refuse(platform, 400, "", "anthropic-beta: not one list")
-	case r.Method == "POST" && !strings.HasPrefix(strings.ToLower(r.Get("content-type")), "application/json"):
+	case r.Method == http.MethodPost && !strings.HasPrefix(strings.ToLower(r.Get("content-type")), "application/json"):
 		return refuse(platform, 400, "", "content-type must be application/json")
 	case r.Count("content-encoding") != 0:
 		return refuse(platform, 400, "", "a content-encoding nobody asked for")
@@ -120,7 +121,7 @@ func checkFraming(platform string, rules Rules, r *Request) (string, Answer) {
 		limit = 32<<20 + 1024
 	}
 	switch {
-	case r.Method == "GET":
+	case r.Method == http.MethodGet:
 		return "", Answer{}
 	case r.Chunked || r.Count("transfer-encoding") != 0:
 		return refuse(platform, 400, "", "a chunked body")
@@ -136,7 +137,7 @@ func checkFraming(platform string, rules Rules, r *Request) (string, Answer) {
 
 func checkBody(platform string, rules Rules, r *Request) (string, Answer) {
 	switch {
-	case r.Method == "GET":
+	case r.Method == http.MethodGet:
 		return "", Answer{}
 	case r.Model == "":
 		return refuse(platform, 400, "", "model: Field required")

@@ -4,8 +4,8 @@ import "time"
 
 // writer is the wire below an answer: HTTP/1.1 by hand, or HTTP/2.
 type writer interface {
-	head(Answer) error
-	piece([]byte) error
+	head(a Answer) error
+	piece(b []byte) error
 	finish() error
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -165,16 +166,14 @@ func (s *Server) accept(conf *tls.Config) {
 			_ = c.Close() // the server is closing
 			return
 		}
-		s.wg.Add(1)
-		go func() {
-			defer s.wg.Done()
+		s.wg.Go(func() {
 			defer s.untrack(c)
 			if conf == nil {
 				serveH1(s, c, c, id)
 				return
 			}
 			s.serveTLS(c, conf, id)
-		}()
+		})
 	}
 }
 
@@ -243,7 +242,7 @@ func (s *Server) next(r *Request) Answer {
 func (s *Server) good(r Request) Answer {
 	id := fmt.Sprintf("msg_fake_%s_%d", s.Platform, r.N)
 	switch {
-	case r.Method == "GET":
+	case r.Method == http.MethodGet:
 		return Models("claude-opus-5-5", "claude-haiku-5-5")
 	case r.Path() == "/v1/messages/count_tokens", r.Path() == "/anthropic/v1/messages/count_tokens":
 		return jsonAnswer(200, map[string]any{"input_tokens": InputTokens}, nil)

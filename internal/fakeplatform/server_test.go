@@ -183,7 +183,7 @@ func TestEnds(t *testing.T) {
 				defer resp.Body.Close()
 				var body []byte
 				body, err = io.ReadAll(resp.Body)
-				if want := c.answer.Body(); c.want != syscall.ECONNRESET && string(body) != string(want) {
+				if want := c.answer.Body(); !errors.Is(c.want, syscall.ECONNRESET) && string(body) != string(want) {
 					t.Errorf("body %q, want %q", body, want)
 				}
 			}
