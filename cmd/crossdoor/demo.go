@@ -76,7 +76,7 @@ func (f *demoFlags) envoyBinary() (string, error) {
 	if path == "" {
 		return "", errors.New("demo: it needs an Envoy binary (1.37 to 1.40): run `make demo`, which fetches one, or give --envoy FILE or $ENVOY")
 	}
-	info, err := os.Stat(path) //nolint:gosec // whoever runs the command names the file
+	info, err := os.Stat(path)
 	if err != nil {
 		return "", fmt.Errorf("demo: %s: %w: give the path of an Envoy binary (1.37 to 1.40); `make envoy` fetches one and prints it", from, err)
 	}

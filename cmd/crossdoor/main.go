@@ -36,8 +36,7 @@ func run(ctx context.Context, args []string) int {
 		return exitOK
 	}
 	fmt.Fprintln(os.Stderr, err)
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
 	return exitFailed

@@ -35,7 +35,7 @@ func loadPolicy(path string) (*config.Policy, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("policy: %w", err)}
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	data, err := io.ReadAll(io.LimitReader(in, config.MaxFileBytes+1))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("policy %s: %w", path, err)}

@@ -44,7 +44,7 @@ func (s *service) watchPolicy(ctx context.Context) {
 	defer signal.Stop(hup)
 	changes := make(<-chan fsnotify.Event)
 	if w, err := fsnotify.NewWatcher(); err == nil {
-		defer w.Close()
+		defer func() { _ = w.Close() }()
 		if err := w.Add(filepath.Dir(s.path)); err == nil {
 			changes = w.Events
 		}

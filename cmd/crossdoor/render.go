@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func (f *renderFlags) run(c *cobra.Command) error {
 		return usageError{fmt.Errorf("--for %q: want envoy, istio or envoy-gateway", f.mesh)}
 	}
 	if f.out == "" {
-		return usageError{fmt.Errorf("--out: which folder?")}
+		return usageError{errors.New("--out: which folder?")}
 	}
 	path, err := policyPath(f.policy)
 	if err != nil {
@@ -83,11 +84,11 @@ func (f *renderFlags) run(c *cobra.Command) error {
 func (f *renderFlags) write(c *cobra.Command, files envoy.Files) error {
 	for _, name := range files.Paths() {
 		path := filepath.Join(f.out, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // Envoy reads it as a user of its own
 			return fmt.Errorf("render: %w", err)
 		}
 		tmp := path + ".tmp"
-		if err := os.WriteFile(tmp, files[name], 0o644); err != nil {
+		if err := os.WriteFile(tmp, files[name], 0o644); err != nil { //nolint:gosec // the same, and no secret is in it
 			return fmt.Errorf("render: %w", err)
 		}
 		if err := os.Rename(tmp, path); err != nil {

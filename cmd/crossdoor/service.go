@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/crossdoor/crossdoor/extproc"
 	"github.com/crossdoor/crossdoor/internal/operate"
@@ -75,7 +75,7 @@ func newService(f *serveFlags, path string, p *config.Policy, log *slog.Logger) 
 	}
 	s.grpc = grpc.NewServer(options...)
 	s.server.Register(s.grpc)
-	healthpb.RegisterHealthServer(s.grpc, s.checks)
+	healthv1.RegisterHealthServer(s.grpc, s.checks)
 	s.registerOwn(registry)
 	s.admin = operate.Options{
 		Ready: s.ready, Recent: s.sink.Recent, TokenFile: f.adminSecurity.TokenFile,

@@ -193,7 +193,7 @@ func (f *trailFlags) read(c *cobra.Command, path string, show func(*trail.Record
 	if err != nil {
 		return 0, fmt.Errorf("trail file: %w", err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	bad, err = trail.Read(in, f.filter, show)
 	if err != nil {
 		return bad, fmt.Errorf("trail file: %w", err)
