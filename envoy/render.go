@@ -37,7 +37,7 @@ type view struct {
 	ListenerReplies, DispatchReplies        []reply
 	Direct                                  *directView
 	DirectFilter                            string
-	Services                                servicesView
+	ServiceClusters                         []serviceView
 	Targets                                 []targetView
 }
 
@@ -111,7 +111,7 @@ func newView(p *config.Policy, o Options) (view, error) {
 		ServiceDetails:  names.DetailsPrefix,
 		ListenerReplies: listenerReplies(p.Limits), DispatchReplies: dispatchReplies(),
 		Direct: viewDirect(p.Direct), DirectFilter: names.FilterDirect,
-		Services: services,
+		ServiceClusters: services,
 	}
 	var longest time.Duration
 	for _, d := range p.IdleValues() {

@@ -3,17 +3,34 @@ package envoy
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/crossdoor/crossdoor/envoy/names"
 )
 
-// servicesView is the service's cluster. Its type follows from the addresses:
-// names need a resolver.
-type servicesView struct {
-	Type      string
-	Endpoints []Service
+// serviceView is one of the service's clusters. Its type follows from the
+// addresses: names need a resolver.
+type serviceView struct {
+	Name, Purpose string
+	Health        string // what the health check asks for; "" is the whole server
+	Type          string
+	Endpoints     []Service
 }
 
-func viewServices(services []Service) (servicesView, error) {
-	view := servicesView{Type: "STATIC", Endpoints: services}
+// viewServices makes two clusters of the same replicas. One that drains takes no
+// new requests and still decides for those that run: two health checks.
+func viewServices(services []Service) ([]serviceView, error) {
+	planning, err := viewService(services)
+	if err != nil {
+		return nil, err
+	}
+	running := planning
+	planning.Name, planning.Purpose = names.ClusterService, "the service, for new requests"
+	running.Name, running.Purpose, running.Health = names.ClusterRunning, "the service, for what runs: it is healthy until a drain is over", names.HealthRunning
+	return []serviceView{planning, running}, nil
+}
+
+func viewService(services []Service) (serviceView, error) {
+	view := serviceView{Type: "STATIC", Endpoints: services}
 	socket := ""
 	for _, s := range services {
 		if s.Path != "" {

@@ -28,7 +28,7 @@ var shared = map[string]string{
 	"LogExchange": names.LogExchange, "LogAttempt": names.LogAttempt,
 	"Namespace": names.Namespace, "MetaID": names.MetaID, "MetaNode": names.MetaNode, "MetaAttempt": names.MetaAttempt, "MetaTarget": names.MetaTarget,
 	"TailNamespace": names.TailNamespace, "TailText": names.TailText, "TailBytes": names.TailBytes,
-	"ClusterService": names.ClusterService, "ClusterDispatch": names.ClusterDispatch, "ClusterNone": names.ClusterNone, "TargetPrefix": names.TargetPrefix,
+	"ClusterService": names.ClusterService, "ClusterRunning": names.ClusterRunning, "ClusterDispatch": names.ClusterDispatch, "ClusterNone": names.ClusterNone, "TargetPrefix": names.TargetPrefix,
 	"ListenerMain": names.ListenerMain, "ListenerDispatch": names.ListenerDispatch,
 	"FilterGuard": names.FilterGuard, "FilterPlan": names.FilterPlan, "FilterAttempt": names.FilterAttempt, "FilterJudge": names.FilterJudge,
 	"FilterNote": names.FilterNote, "FilterStrip": names.FilterStrip, "FilterTail": names.FilterTail, "FilterDirect": names.FilterDirect,

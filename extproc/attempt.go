@@ -42,7 +42,19 @@ func (s *Server) attempt(stream counted) error {
 		// Closing well would send it on with the last target's headers.
 		return status.Error(codes.Aborted, "the exchange is over")
 	}
-	return stream.Send(&out)
+	err := stream.Send(&out)
+	x.letGoIfJoined()
+	return err
+}
+
+// letGoIfJoined frees the copy of a body that another replica keeps: the next
+// attempt may be anywhere, and can ask for it again.
+func (x *exchange) letGoIfJoined() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.joined {
+		x.letGo()
+	}
 }
 
 // nextAttempt is the attempt that Envoy asks for. A judge that decided has

@@ -95,16 +95,15 @@ func serviceFailed() *reply {
 // target is only out for a while, else 400 (413) that says what stands in the
 // way. x.mu is held.
 func (s *Server) nothingUsable(x *exchange, now time.Time) *reply {
-	var waiting, large, other int
+	var waiting, fits int
 	var why []string
 	for _, p := range x.run.Plan.Places {
 		switch p.Skip {
 		case policy.SkipEjected, policy.SkipBusy, policy.SkipCredential, policy.SkipNotRendered:
 			waiting++
-		case policy.SkipTooLarge:
-			large++
-		default:
-			other++
+		}
+		if limit := p.Entry.Target.Limits.Body; limit == 0 || x.run.Plan.Request.BodyBytes <= limit {
+			fits++
 		}
 		why = append(why, p.Entry.Target.Name+" ("+string(p.Skip)+")")
 	}
@@ -112,7 +111,7 @@ func (s *Server) nothingUsable(x *exchange, now time.Time) *reply {
 		return errorReply(529, typeOverloaded, "Every target of the route is left out for now.", outcomeExhausted).retryIn(s.soonest(x, now))
 	}
 	text := "No target of the route can serve this request: " + strings.Join(why, ", ") + "."
-	if large > 0 && other == 0 {
+	if fits == 0 {
 		return rejected(http.StatusRequestEntityTooLarge, typeTooLarge, text)
 	}
 	return rejected(http.StatusBadRequest, typeInvalid, "model: "+text)
@@ -128,7 +127,7 @@ func (s *Server) soonest(x *exchange, now time.Time) time.Duration {
 		}
 		t := p.Entry.Target
 		v := s.health.Look(t, p.Model, func(key int) bool { return s.keyUsable(x, t, key) })
-		if v.Skip != policy.SkipEjected || v.Until.IsZero() {
+		if v.Until.IsZero() { // only what is ejected or busy comes back by itself
 			continue
 		}
 		if d := max(v.Until.Sub(now), time.Millisecond); first == 0 || d < first {

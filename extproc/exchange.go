@@ -166,7 +166,11 @@ func (x *exchange) note(a *policy.Attempt, o policy.Outcome, answer *policy.Answ
 // errorText is a platform's message for the trail; for the kinds of answers
 // that may quote the request only the error's type and the path it names.
 func errorText(answer *policy.Answer) string {
-	switch answer.Status {
+	status := answer.Status
+	if answer.Stream {
+		status = statusOf[answer.ErrorType]
+	}
+	switch status {
 	case 400, 404, 409, 413, 422:
 		return strings.TrimSuffix(answer.ErrorType+" "+messages.Path(answer.Message), " ")
 	}
@@ -174,6 +178,12 @@ func errorText(answer *policy.Answer) string {
 		return answer.ErrorType
 	}
 	return messages.Redact(answer.Message)
+}
+
+// statusOf is the status that an error event would have had as an answer, for
+// the types whose messages may quote the request.
+var statusOf = map[string]int{
+	messages.TypeInvalidRequest: 400, messages.TypeNotFound: 404, messages.TypeTooLarge: 413,
 }
 
 // keep remembers a 429 or 529 that is whole. x.mu is held.

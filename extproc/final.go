@@ -33,10 +33,15 @@ func (p *planSession) onResponse() error {
 	if r != nil {
 		x.end.answered, x.status = r, r.status
 	}
+	// SDKs would send a request that failed everywhere twice more.
+	tried := x.run != nil && x.run.Exhausted() && x.passable > 0 && x.passable == x.servedBy
 	x.letGo()
 	x.mu.Unlock()
 	if r != nil {
 		return p.finish(r, extra)
+	}
+	if tried {
+		extra = append(extra, field{Name: "x-should-retry", Value: "false"})
 	}
 	return p.serve(extra)
 }
@@ -85,6 +90,10 @@ func (s *Server) settle(x *exchange, req *wire.Request, code int, now time.Time)
 		return nil
 	case !a.Closed() && provider && a.N <= x.issued:
 		// A plain 200, or an answer whose judge is gone: it is on its way.
+		if code != http.StatusOK {
+			s.unjudged(x, a, req, code, now)
+			return nil
+		}
 		if err := x.run.Commit(a.N, now); err != nil {
 			s.log.Error("commit", "id", x.id, "error", err)
 		}
@@ -102,6 +111,20 @@ func (s *Server) settle(x *exchange, req *wire.Request, code int, now time.Time)
 		s.fail(x, a, o, now)
 	}
 	return s.exhaustedReply(x, now)
+}
+
+// unjudged closes attempt a with an error answer that passed without a judge:
+// the service was gone when it came. x.mu is held.
+func (s *Server) unjudged(x *exchange, a *policy.Attempt, req *wire.Request, code int, now time.Time) {
+	o := classify(policy.Answer{
+		Status: code, Local: headerOf(req, names.Local), ContentType: headerOf(req, "content-type"),
+		Header: func(name string) string { return headerOf(req, name) }, Platform: x.target(a).Platform, Original: x.unchanged(a),
+	}, now)
+	if err := x.run.Concede(a.N, o, now); err != nil {
+		s.log.Error("attempt failed", "id", x.id, "error", err)
+	}
+	x.servedBy, x.passable = a.N, a.N
+	x.seenRequestID(a, req)
 }
 
 // fromProvider reads x-crossdoor-local (envoy.md, rule 10).

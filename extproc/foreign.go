@@ -75,6 +75,9 @@ func (s *Server) orphan(log string, e *entry) {
 		s.loose.keep(e)
 		return
 	}
+	if s.peers == nil && s.notOurs(e) {
+		return
+	}
 	x := s.join(e.id, clientRequest{}, e.node, e.state)
 	if x == nil {
 		return
@@ -82,6 +85,20 @@ func (s *Server) orphan(log string, e *entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s.adoptEnd(x, e)
+}
+
+// notOurs reports, where no peers are known, that an exchange was planned by
+// another replica that lives: it began after this process did, so it is not one
+// that a process before this one left behind.
+func (s *Server) notOurs(e *entry) bool {
+	c := readState(e.state)
+	if c == nil || !time.UnixMilli(c.Began).After(s.began) {
+		return false
+	}
+	s.strangers.Do(func() {
+		s.log.Warn("entries of another replica's exchanges arrive here: give every replica --advertise and --peers, else the trail has gaps")
+	})
+	return true
 }
 
 // adoptEnd ends a joined exchange by its access-log entry. x.mu is held.

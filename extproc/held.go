@@ -30,6 +30,7 @@ type held struct {
 	lastByte   time.Time // when something last came
 	firstToken time.Time // streams fail then
 	holdEnds   time.Time // streams that show life are released then
+	alive      time.Duration
 	bodyDue    time.Time // errors are classified then by what is there
 
 	outcome *policy.Outcome // of a stream that failed by itself
@@ -39,7 +40,7 @@ type held struct {
 // newHeld reads the headers of attempt a's answer. x.mu is held.
 func newHeld(req *wire.Request, x *exchange, a *policy.Attempt) held {
 	now := time.Now()
-	h := held{limit: x.policy.Limits.Hold, lastByte: now, bodyDue: now.Add(errorBodyWait)}
+	h := held{limit: x.policy.Limits.Hold, bodyDue: now.Add(errorBodyWait)}
 	h.headers = make([]field, 0, len(req.Headers))
 	for _, f := range req.Headers {
 		h.headers = append(h.headers, field{Name: string(f.Name), Value: string(f.Value)})
@@ -55,7 +56,8 @@ func newHeld(req *wire.Request, x *exchange, a *policy.Attempt) held {
 	}
 	h.streaming = h.provider() && status == http.StatusOK && isEventStream(h.answer.ContentType) && !h.opaque()
 	h.firstToken = a.Start.Add(x.run.Plan.FirstToken(a.Place))
-	h.holdEnds = now.Add(x.run.Plan.Hold(a.Place))
+	hold := x.run.Plan.Hold(a.Place)
+	h.holdEnds, h.alive = now.Add(hold), aliveWithin(hold)
 	return h
 }
 
@@ -74,6 +76,18 @@ func (h *held) provider() bool { return fromProvider(h.answer.Local) }
 // passable reports whether the answer may go to the client although it failed:
 // the platform gave it and it is all that it is going to be.
 func (h *held) passable() bool { return h.provider() && h.outcome == nil }
+
+// aliveWithin is how young the last byte of a held stream must be, when its hold
+// ends, for it to be released: 20 s (contract, timeouts.hold). Of a hold that is
+// no longer than that the first fifth does not count, as of the default of 25 s:
+// else a message_start alone would pass for life.
+func aliveWithin(hold time.Duration) time.Duration {
+	const alive = 20 * time.Second
+	if hold > alive {
+		return alive
+	}
+	return hold * 4 / 5
+}
 
 // opaque reports whether the body cannot be read although identity was asked
 // for: it passes as it is.
@@ -201,7 +215,7 @@ func (h *held) expired(now time.Time) verdict {
 	if now.Before(h.holdEnds) {
 		return undecided
 	}
-	if now.Sub(h.lastByte) <= alive {
+	if now.Sub(h.lastByte) <= h.alive {
 		h.asIs = "hold"
 		return release
 	}

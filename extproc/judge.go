@@ -16,9 +16,6 @@ const (
 	// errorBodyWait is how long an error body may stall before it is classified
 	// by what is there (envoy.md, rule 14).
 	errorBodyWait = 2 * time.Second
-	// alive is how young the last byte of a held stream must be, when its hold
-	// ends, for it to be released (contract, timeouts.hold).
-	alive = 20 * time.Second
 )
 
 // verdict is what a judge makes of what it has seen so far.
@@ -87,7 +84,7 @@ func (j *judgeSession) open(req *wire.Request) bool {
 	x.seen = seenAnswer{n: a.N, answer: j.held.answer}
 	x.seenRequestID(a, req)
 	if j.held.provider() {
-		a.Status = j.held.answer.Status
+		a.Status, a.Headers = j.held.answer.Status, time.Now()
 	}
 	if j.held.streaming {
 		_ = x.run.Held(a.N, time.Now()) // cannot fail: a runs and nothing held it before

@@ -21,14 +21,15 @@ import (
 // answer. It stays open for as long as Envoy keeps it, since its end is the
 // end of the exchange.
 type planSession struct {
-	s        *Server
-	stream   counted
-	policy   *config.Policy
-	client   clientRequest
-	started  time.Time
-	req      wire.Request
-	expected int64     // bytes of the body that were announced and have not come
-	x        *exchange // nil until there is something to record
+	s           *Server
+	stream      counted
+	policy      *config.Policy
+	client      clientRequest
+	started     time.Time
+	req         wire.Request
+	expected    int64     // bytes of the body that were announced and have not come
+	expectsBody bool      // the headers were let pass
+	x           *exchange // nil until there is something to record
 
 	send     sync.Mutex // one answer at a time; guards out and answered
 	out      wire.Response
@@ -109,6 +110,7 @@ func (p *planSession) onHeaders() error {
 		return p.reject(rejected(http.StatusBadRequest, typeInvalid, "The request has no body."))
 	}
 	p.announce(max(p.client.contentLength, 0))
+	p.expectsBody = true
 	return p.pass()
 }
 
@@ -279,6 +281,9 @@ func (p *planSession) done() bool {
 func (p *planSession) over() {
 	p.req.Release()
 	p.announce(0)
+	if p.x == nil && p.expectsBody {
+		p.ensureExchange() // the client left before its body was here
+	}
 	if p.deadline != nil {
 		p.deadline.Stop()
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,16 +62,18 @@ type Server struct {
 	table   *Table
 	loose   looseEntries
 
-	draining atomic.Bool
-	sessions atomic.Int64 // open plan streams
-	render   renderState
+	began     time.Time
+	strangers sync.Once // said that another replica's entries come here
+	draining  atomic.Bool
+	sessions  atomic.Int64 // open plan streams
+	render    renderState
 }
 
 // NewServer returns a server without listeners; Register adds it to a gRPC one.
 func NewServer(o Options) *Server {
 	s := &Server{
 		health: o.Health, keys: o.Keys, trail: o.Trail, metrics: o.Metrics, log: o.Log, node: o.Node, peers: o.Peers,
-		table: NewTable(o.Policy.Limits.Memory),
+		table: NewTable(o.Policy.Limits.Memory), began: time.Now(),
 	}
 	s.table.pressure = o.Pressure
 	s.policy.Store(o.Policy)

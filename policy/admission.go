@@ -62,6 +62,9 @@ func (a *Admission) Report(o Outcome) {
 // tell passes the outcome on to one scope.
 func (a *Admission) tell(g grant, o Outcome, now time.Time) change {
 	switch {
+	case o.Kind == config.KindOK && !g.probe && o.At.Before(g.b.failedAt) && !o.At.IsZero():
+		g.neutral() // told late: failures have come since
+		return changeNone
 	case o.Kind == config.KindOK:
 		return g.succeed(now)
 	case scopeOf(o.Blame) != g.b.id.scope || a.clientsOwn(o.Kind):

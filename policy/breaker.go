@@ -66,6 +66,7 @@ type breaker struct {
 	// counted and long are the last windows used, 0 for none since a calm period.
 	counted, long time.Duration
 	closedAt      time.Time
+	failedAt      time.Time // of the newest failure that counted
 	// dropped: cleared by a reload or a new key; late reports mean nothing.
 	dropped bool
 }
@@ -159,6 +160,7 @@ func (g grant) fail(f failure, now time.Time) change {
 		g.neutral() // told to come back at once: nothing to wait for
 		return changeNone
 	}
+	b.failedAt = now
 	b.tripping = f.class != classCounted
 	g.done(errFailed)
 	b.tripping = false

@@ -222,6 +222,17 @@ func (x *Exchange) Fail(n int, o Outcome, now time.Time) (Decision, error) {
 	return d, nil
 }
 
+// Concede closes attempt n with a failure that nothing follows any more: its
+// answer is on its way to the client.
+func (x *Exchange) Concede(n int, o Outcome, now time.Time) error {
+	if _, err := x.Fail(n, o, now); err != nil {
+		return err
+	}
+	a := x.Last()
+	a.Decision, a.Waited, x.exhausted = VerbStop, 0, true
+	return nil
+}
+
 // Finish closes a committed attempt with how it really ended.
 func (x *Exchange) Finish(n int, o Outcome, now time.Time) error {
 	a, err := x.running(n)
@@ -266,6 +277,7 @@ func (x *Exchange) close(a *Attempt, o Outcome, now time.Time) {
 	}
 	a.Outcome = o
 	if a.admission != nil {
+		o.At = now
 		if o.Kind == config.KindModeration { // the target did what it was asked to
 			o.Kind = config.KindOK
 		}

@@ -102,6 +102,9 @@ type Outcome struct {
 	// sets it from its route with Cooldown; 0 is the contract's default for a
 	// route that says nothing. Other kinds ignore it.
 	Cooldown time.Duration
+	// At is when the attempt ended, where that is told late; zero is now. A success
+	// does not undo failures that came after it.
+	At time.Time
 	// Status as seen, 0 when none came.
 	Status int
 	// Reason is a short fixed text for trail and log, e.g. "refused",

@@ -138,7 +138,7 @@ func (in *inspection) note(name string, value Span, first byte, body []byte) {
 	case "stream":
 		in.facts.StreamSpan = value
 		in.facts.Stream = first == 't'
-		if first != 't' && first != 'f' {
+		if first != 't' && first != 'f' && first != 'n' { // null is as good as absent
 			in.refuse("stream: Input should be a boolean")
 		}
 	case "max_tokens":

@@ -73,7 +73,7 @@ func TestInspectRefuses(t *testing.T) {
 		{"model with a lone surrogate", `{"model":"\ud800"}`, "1 to 256 printable"},
 		{"stream a string", `{"model":"m","stream":"true"}`, "stream: Input should be a boolean"},
 		{"stream a number", `{"model":"m","stream":1}`, "stream: Input should be a boolean"},
-		{"stream null", `{"model":"m","stream":null}`, "stream: Input should be a boolean"},
+		{"stream an array", `{"model":"m","stream":[true]}`, "stream: Input should be a boolean"},
 		{"broken JSON beside a broken rule", `{"model":5,"x":}`, "not valid JSON"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -85,7 +85,8 @@ func (s *service) reload() {
 	if p.Hash == s.server.Policy().Hash {
 		return
 	}
-	s.keys.Use(keySources(p))
+	// Exchanges that run keep the policy they began with, and its keys.
+	s.keys.Use(append(keySources(p), keySources(s.server.Policy())...))
 	s.health.Reload(p)
 	s.server.Reload(p)
 	s.reloads.WithLabelValues("ok").Inc()

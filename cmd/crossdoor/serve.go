@@ -25,8 +25,8 @@ nor unix: needs --grpc-cert, --grpc-key and --grpc-client-ca (mTLS), or
 The policy is read again when its file changes and on SIGHUP; a broken one is
 refused and the old one stays. SIGTERM: /readyz turns 503, no new request is
 planned, running ones finish, failovers included, for at most --drain. With
-several replicas behind one Envoy, --drain-delay 2s lets the others take over
-before this one refuses.`
+--peers, --drain-delay lets the other replicas take over before this one
+refuses.`
 
 const serveExamples = `  crossdoor serve --policy crossdoor.yaml
   crossdoor serve --policy crossdoor.yaml --grpc unix:/run/crossdoor.sock --metrics 0.0.0.0:9090
@@ -65,7 +65,7 @@ func serveCommand() *cobra.Command {
 	fs.StringVar(&f.advertise, "advertise", "", "this replica's --grpc as its peers dial it, HOST:PORT")
 	fs.StringVar(&f.peers, "peers", "", "the other replicas: HOST:PORT, several with commas; a name may stand for several addresses")
 	fs.StringVar(&f.log, "log", "text", "text or json")
-	fs.DurationVar(&f.drainDelay, "drain-delay", 0, "how long new requests are still planned after SIGTERM, while Envoys notice that health says NOT_SERVING")
+	fs.DurationVar(&f.drainDelay, "drain-delay", 0, "how long new requests are still planned after SIGTERM, while Envoys notice that health says NOT_SERVING (default 2s with --peers, else 0)")
 	fs.DurationVar(&f.drain, "drain", time.Minute, "how long running requests may take after SIGTERM")
 	return c
 }
@@ -116,6 +116,14 @@ func (f *serveFlags) check() error {
 	}
 	_, err := operate.ReadToken(f.adminSecurity.TokenFile)
 	return err
+}
+
+// drainDelayOrDefault: with peers there is somebody to take over.
+func (f *serveFlags) drainDelayOrDefault() time.Duration {
+	if f.drainDelay == 0 && f.peers != "" {
+		return 2 * time.Second
+	}
+	return f.drainDelay
 }
 
 // peerNames is the --peers list.

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/crossdoor/crossdoor/envoy/names"
 	"github.com/crossdoor/crossdoor/extproc"
 	"github.com/crossdoor/crossdoor/internal/operate"
 	"github.com/crossdoor/crossdoor/internal/trail"
@@ -76,6 +77,7 @@ func newService(f *serveFlags, path string, p *config.Policy, log *slog.Logger) 
 	s.grpc = grpc.NewServer(options...)
 	s.server.Register(s.grpc)
 	healthv1.RegisterHealthServer(s.grpc, s.checks)
+	s.checks.SetServingStatus(names.HealthRunning, healthv1.HealthCheckResponse_SERVING)
 	s.registerOwn(registry)
 	s.admin = operate.Options{
 		Ready: s.ready, Recent: s.sink.Recent, TokenFile: f.adminSecurity.TokenFile,
@@ -174,14 +176,15 @@ func (s *service) serveHTTP(failed chan<- error) ([]*http.Server, error) {
 // drain finishes what runs (envoy.md, section 6).
 func (s *service) drain() {
 	s.state.draining.Store(true)
-	s.checks.Shutdown()
+	// What runs still needs its attempts and judges: only new requests go elsewhere.
+	s.checks.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
 	s.log.Info("draining", "inflight", s.server.Inflight(), "for", s.flags.drain.String())
-	ctx, stop := context.WithTimeout(context.Background(), s.flags.drainDelay+s.flags.drain)
+	ctx, stop := context.WithTimeout(context.Background(), s.flags.drainDelayOrDefault()+s.flags.drain)
 	defer stop()
 	again, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
 	select { // health says NOT_SERVING: Envoys turn to other replicas meanwhile
-	case <-time.After(s.flags.drainDelay):
+	case <-time.After(s.flags.drainDelayOrDefault()):
 	case <-again.Done():
 	}
 	if err := s.server.Drain(again); err != nil {

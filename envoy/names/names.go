@@ -68,7 +68,8 @@ const (
 
 // Clusters, listeners and filters.
 const (
-	ClusterService  = "crossdoor"
+	ClusterService  = "crossdoor"         // the service, for new requests: drains first
+	ClusterRunning  = "crossdoor-running" // the service, for what runs: attempts, judges, logs
 	ClusterDispatch = "crossdoor-dispatch"
 	ClusterNone     = "crossdoor-none" // exists nowhere: passes a turn (503 NC)
 	TargetPrefix    = "crossdoor-target-"
@@ -87,3 +88,7 @@ const (
 
 // TargetCluster is the cluster of the named target.
 func TargetCluster(target string) string { return TargetPrefix + target }
+
+// HealthRunning is the gRPC health service of ClusterRunning. It serves until a
+// drain is over, while the server's own status turns at its beginning.
+const HealthRunning = "crossdoor.running"

@@ -143,7 +143,11 @@ func runLength(text string, end rune) int {
 
 func word(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 
-var path = regexp.MustCompile(`^[a-z_]+(?:\.(?:[a-z_0-9]+)|\[[0-9]+\])*(?::|$)`)
+// path begins with a member of the schema: what else stands before a colon may be
+// the request's own words.
+var path = regexp.MustCompile(`^(?:model|messages|system|tools|tool_choice|max_tokens|metadata|stop_sequences|stream|temperature|top_[pk]|` +
+	`thinking|output_config|output_format|context_management|container|mcp_servers|service_tier|speed|inference_geo|cache_control|betas)` +
+	`(?:\.[a-z_0-9]+|\[[0-9]+\])*(?::|$)`)
 
 // Path is the JSON path with which the platform's message begins, as
 // "messages.3.content.0.source" in "messages.3.content.0.source: Field
