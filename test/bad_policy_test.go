@@ -1,10 +1,10 @@
 package test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -120,9 +120,9 @@ func TestBadPolicies(t *testing.T) {
 
 // names: a line of out is about this place.
 func names(out string, line, col int, path, says string) bool {
-	for _, l := range strings.Split(out, "\n") {
+	for l := range strings.SplitSeq(out, "\n") {
 		m := errorLine.FindStringSubmatch(l)
-		if m != nil && m[2] == fmt.Sprint(line) && m[3] == fmt.Sprint(col) && strings.HasPrefix(m[4], path) && strings.Contains(m[5], says) {
+		if m != nil && m[2] == strconv.Itoa(line) && m[3] == strconv.Itoa(col) && strings.HasPrefix(m[4], path) && strings.Contains(m[5], says) {
 			return true
 		}
 	}

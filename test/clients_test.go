@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func TestClientProtocols(t *testing.T) {
 				want := goodBody(l.model(), c.call.stream, c.call.pad)
 				for i, f := range l.fakes {
 					r := f.Requests()[0]
-					if r.Chunked || r.Get("content-length") != fmt.Sprint(len(want)) || r.BodySHA256 != hash(want) {
+					if r.Chunked || r.Get("content-length") != strconv.Itoa(len(want)) || r.BodySHA256 != hash(want) {
 						t.Errorf("target %s: chunked %v, content-length %q, same bytes %v", letter(i), r.Chunked, r.Get("content-length"), r.BodySHA256 == hash(want))
 					}
 				}

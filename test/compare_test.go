@@ -34,10 +34,10 @@ next:
 // compared as a set, since attempts may append in another order.
 func sameHeaders(a, b fakeplatform.Request) string {
 	left, right := map[string]int{}, map[string]int{}
-	for _, line := range strings.Split(headerText(a), "\n") {
+	for line := range strings.SplitSeq(headerText(a), "\n") {
 		left[line]++
 	}
-	for _, line := range strings.Split(headerText(b), "\n") {
+	for line := range strings.SplitSeq(headerText(b), "\n") {
 		right[line]++
 	}
 	for line, n := range left {

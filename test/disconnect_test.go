@@ -2,6 +2,7 @@ package test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,7 +23,7 @@ func (e *env) goroutines() (float64, error) {
 			return s.value, nil
 		}
 	}
-	return 0, fmt.Errorf("the service has no metric go_goroutines")
+	return 0, errors.New("the service has no metric go_goroutines")
 }
 
 // TestClientLeaves in each phase: everything is freed, nobody is blamed.

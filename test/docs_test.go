@@ -97,7 +97,7 @@ func commandLines(text string) []string {
 		if f.kind != "sh" {
 			continue
 		}
-		for _, line := range strings.Split(strings.ReplaceAll(f.text, "\\\n", " "), "\n") {
+		for line := range strings.SplitSeq(strings.ReplaceAll(f.text, "\\\n", " "), "\n") {
 			line, _, _ = strings.Cut(line, " # ")
 			if m := crossdoorIn.FindStringSubmatch(line); m != nil {
 				out = append(out, pastCommand.ReplaceAllString(m[1], ""))

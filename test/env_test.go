@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,6 +44,7 @@ type lane struct {
 // laneRun is a lane of a running environment.
 type laneRun struct {
 	lane
+
 	e     *env
 	fakes []*fakeplatform.Server // nil where the target has an address of its own
 	keys  [][]string             // secret values by target
@@ -55,7 +57,6 @@ type options struct {
 	trail       string   // trail member; "" is the file in the environment's folder
 	serve       []string // further flags of serve
 	render      []string
-	environ     []string
 	replicas    int // services behind the one Envoy; 0 is 1
 	concurrency string
 	envoyFirst  bool // start Envoy only; the case starts the services
@@ -127,13 +128,11 @@ func start(t testing.TB, o options, lanes ...lane) *env {
 	return e
 }
 
-func (e *env) writeFile(name, text string) string {
+func (e *env) writeFile(name, text string) {
 	e.t.Helper()
-	path := filepath.Join(e.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o600); err != nil {
 		e.t.Fatal(err)
 	}
-	return path
 }
 
 func (e *env) renderConfig() {
@@ -142,7 +141,7 @@ func (e *env) renderConfig() {
 	for _, s := range e.services {
 		addrs = append(addrs, fmt.Sprintf("127.0.0.1:%d", s.grpc))
 	}
-	args := []string{"render", "--policy", e.policy, "--for", "envoy", "--out", filepath.Join(e.dir, "out"), "--service", strings.Join(addrs, ","), "--listen", fmt.Sprintf("127.0.0.1:%d", e.listen), "--admin-port", fmt.Sprint(e.admin)}
+	args := []string{"render", "--policy", e.policy, "--for", "envoy", "--out", filepath.Join(e.dir, "out"), "--service", strings.Join(addrs, ","), "--listen", fmt.Sprintf("127.0.0.1:%d", e.listen), "--admin-port", strconv.Itoa(e.admin)}
 	p, err := startProcess("render", e.environ, crossdoorBin, append(args, e.opts.render...)...)
 	if err != nil {
 		e.t.Fatal(err)

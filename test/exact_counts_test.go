@@ -19,7 +19,7 @@ func (e *env) procCounts() (procCounts, error) {
 	if err != nil {
 		return c, err
 	}
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		name, v, _ := strings.Cut(line, ": ")
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil {

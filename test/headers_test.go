@@ -1,9 +1,9 @@
 package test
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,7 +29,7 @@ func hostile() http.Header {
 // wantHeaders is the whole header list of a platform, sorted.
 func wantHeaders(l *laneRun, i int, r fakeplatform.Request, extra ...string) []string {
 	out := append([]string{
-		"host: " + l.fakes[i].Addr(), "content-type: application/json", "content-length: " + fmt.Sprint(r.BodySize), "accept-encoding: identity",
+		"host: " + l.fakes[i].Addr(), "content-type: application/json", "content-length: " + strconv.FormatInt(r.BodySize, 10), "accept-encoding: identity",
 		"accept: application/json", "user-agent: client/1.0", "anthropic-version: 2023-06-01", "anthropic-beta: one-2026-01-01,two-2026-01-01",
 		"anthropic-user-profile-id: prof_1", "anthropic-dangerous-direct-browser-access: true", "x-stainless-lang: go", "x-stainless-retry-count: 0", "x-api-key: " + l.keys[i][0],
 	}, extra...)

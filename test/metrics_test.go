@@ -27,7 +27,7 @@ func (s *service) samples() ([]sample, error) {
 
 func parseSamples(text string) []sample {
 	var out []sample
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if line == "" || line[0] == '#' {
 			continue
 		}

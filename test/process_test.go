@@ -94,6 +94,7 @@ func (b *lockedBuffer) String() string {
 // at 32768), from a place that differs between runs.
 var nextPort struct {
 	sync.Mutex
+
 	last int
 }
 

@@ -1,8 +1,8 @@
 package test
 
 import (
-	"bytes"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,7 +61,7 @@ func TestOneReplicaDead(t *testing.T) {
 	stat := fmt.Sprintf("crossdoor::127.0.0.1:%d::health_flags::/failed_active_hc", e.services[1].grpc)
 	eventually(t, 15*time.Second, "Envoy sees the dead replica", func() error {
 		text, err := get(fmt.Sprintf("http://127.0.0.1:%d/clusters", e.admin))
-		if err == nil && !bytes.Contains([]byte(text), []byte(stat)) {
+		if err == nil && !strings.Contains(text, stat) {
 			err = errNotYet
 		}
 		return err

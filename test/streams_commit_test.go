@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,7 @@ import (
 func committed(name, kind string, a fakeplatform.Answer, route ...string) flow {
 	// What ends it comes after the commit, not in the same packet: a reset also
 	// takes what the receiver has not read yet.
-	a.Parts = append(a.Parts[:len(a.Parts):len(a.Parts)], fakeplatform.Part{Wait: 200 * time.Millisecond})
+	a.Parts = append(slices.Clip(a.Parts), fakeplatform.Part{Wait: 200 * time.Millisecond})
 	return flow{
 		lane: lane{name: name, route: route}, call: call{stream: true}, scripts: [][]fakeplatform.Answer{{a}},
 		status: 200, served: "a", outcome: "stream_failed", attempts: "a " + kind + " serve", body: a.Body(), ends: []string{"a " + kind},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ var (
 // packet would take them along.
 func broken(a fakeplatform.Answer) fakeplatform.Answer {
 	a = a.Ending(fakeplatform.EndReset)
-	a.Parts = append(a.Parts[:len(a.Parts):len(a.Parts)], fakeplatform.Part{Wait: 200 * time.Millisecond})
+	a.Parts = append(slices.Clip(a.Parts), fakeplatform.Part{Wait: 200 * time.Millisecond})
 	return a
 }
 
@@ -159,7 +160,7 @@ func TestCommitIsAtTheFirstContent(t *testing.T) {
 	}
 	close(gate)
 	rest, err := io.ReadAll(resp.Body)
-	if err != nil || !bytes.Equal(append(got, rest...), s.Body()) {
+	if err != nil || !bytes.Equal(slices.Concat(got, rest), s.Body()) {
 		t.Errorf("the rest: %q, %v", rest, err)
 	}
 	if r := shared.nth(1); r.Committed == nil || r.Outcome != "served" {

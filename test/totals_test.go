@@ -44,7 +44,8 @@ func TestBackoffDoesNotOutliveTheTotal(t *testing.T) {
 		t.Errorf("the answer came after %v", a.headers)
 	}
 	kind, _, err := messagesError(a)
-	if !(a.status == 529 && kind == "overloaded_error" || a.status == 504 && kind == "timeout_error") || err != nil {
+	expected := a.status == 529 && kind == "overloaded_error" || a.status == 504 && kind == "timeout_error"
+	if err != nil || !expected {
 		t.Errorf("got %d %q (%v)", a.status, kind, err)
 	}
 	if r := l.nth(1); r.Outcome != "exhausted" || r.Status != a.status || len(r.Attempts) != len(l.fakes[0].Requests()) {

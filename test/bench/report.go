@@ -140,7 +140,7 @@ func ratio(x float64) string {
 // beside it.
 func (rep *report) update(dir string) error {
 	path := filepath.Join(dir, "performance.md")
-	page, err := os.ReadFile(path) //nolint:gosec // a page of the project
+	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (rep *report) update(dir string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := os.WriteFile(path, []byte(out), 0o600); err != nil { //nolint:gosec // the same page
+	if err := os.WriteFile(path, []byte(out), 0o600); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "performance.svg"), []byte(plot(rep.rows())), 0o600)
