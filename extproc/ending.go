@@ -61,7 +61,7 @@ func (s *Server) tryEnd(x *exchange) {
 	case x.toldAll():
 		s.finishExchange(x)
 	default:
-		s.endIn(x, x.patience())
+		s.endIn(x, s.patience(x))
 	}
 }
 
@@ -95,7 +95,7 @@ func (s *Server) endAnyway(x *exchange) {
 		return
 	}
 	// The connection may have broken since the timer was set.
-	if wait := x.patience(); wait > entriesWait && !x.end.waitedLong {
+	if wait := s.patience(x); wait > entriesWait && !x.end.waitedLong {
 		s.endIn(x, wait)
 		return
 	}
@@ -105,8 +105,8 @@ func (s *Server) endAnyway(x *exchange) {
 // patience is how long what is missing is waited for. The end of the plan stream
 // is not that of an answer which is on its way: Envoy 1.37 closes it after the
 // headers, and a connection may break. The exchange's entry tells. x.mu is held.
-func (x *exchange) patience() time.Duration {
-	onItsWay := x.run != nil && x.run.State() == policy.StateCommitted && x.entryOf(x.run.Last()) == nil
+func (s *Server) patience(x *exchange) time.Duration {
+	onItsWay := s.envoys.planEndsEarly() && x.run != nil && x.run.State() == policy.StateCommitted && x.entryOf(x.run.Last()) == nil
 	if x.end.exchange == nil && (onItsWay || x.connection.lost()) {
 		return orphanWait
 	}

@@ -62,6 +62,7 @@ type Server struct {
 	table   *Table
 	loose   looseEntries
 
+	envoys    versions
 	began     time.Time
 	strangers sync.Once // said that another replica's entries come here
 	draining  atomic.Bool

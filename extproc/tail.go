@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/crossdoor/crossdoor/envoy/names"
@@ -49,6 +50,7 @@ func (s *Server) logs(stream wire.LogStream) error {
 		}
 		if msg.Identified {
 			name = msg.Log
+			s.envoys.seen(msg.Minor)
 		}
 		for i := range msg.Entries {
 			s.logged(name, &msg.Entries[i])
@@ -131,3 +133,22 @@ func (s *Server) told(x *exchange, log string, e *entry) {
 	x.mu.Unlock()
 	s.tryEnd(x)
 }
+
+// planStreamLasts is the first minor version of Envoy that keeps the plan stream
+// open until the answer is over. Older ones close it after the headers.
+const planStreamLasts = 38
+
+// versions remembers which Envoys have sent log entries.
+type versions struct{ older, newer atomic.Bool }
+
+func (v *versions) seen(minor int) {
+	if minor == 0 || minor >= planStreamLasts {
+		v.newer.Store(true)
+		return
+	}
+	v.older.Store(true)
+}
+
+// planEndsEarly reports whether the end of a plan stream may not be the end of
+// its answer: an older Envoy is there, or none has said yet what it is.
+func (v *versions) planEndsEarly() bool { return v.older.Load() || !v.newer.Load() }

@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -37,6 +38,15 @@ func TestDrain(t *testing.T) {
 	if kind, _, err := messagesError(a); a.status != 503 || kind != "overloaded_error" || err != nil {
 		t.Errorf("a new request: %d %q (%v)", a.status, kind, err)
 	}
+	// By now Envoy knows that nothing new goes here. What runs is still decided.
+	stat := fmt.Sprintf("crossdoor::127.0.0.1:%d::health_flags::/failed_active_hc", e.service().grpc)
+	eventually(t, 5*time.Second, "Envoy sees the drain", func() error {
+		text, err := get(fmt.Sprintf("http://127.0.0.1:%d/clusters", e.admin))
+		if err == nil && !strings.Contains(text, stat) {
+			err = errNotYet
+		}
+		return err
+	})
 	close(gate)
 	if a := <-first; a.status != 200 || a.header.Get("x-crossdoor-served-by") != "running-b" {
 		t.Errorf("running: %s", describe(a, a.err))

@@ -19,7 +19,10 @@ type LogMessage struct {
 	// the first message of a stream only; Identified says whether it came.
 	Log        string
 	Identified bool
-	Entries    []LogEntry // of HTTP, in Envoy's order; TCP entries are only checked
+	// Minor is the sending Envoy's minor version, with the identifier; 0 when it
+	// does not say.
+	Minor   int
+	Entries []LogEntry // of HTTP, in Envoy's order; TCP entries are only checked
 
 	msg *Buffer // the whole message
 }

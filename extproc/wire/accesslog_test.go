@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	accesslogdatav3 "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
@@ -282,4 +284,35 @@ func TestLogsReused(t *testing.T) {
 	}
 	m.Release()
 	wantLive(t, 0)
+}
+
+// The version is that of the Envoy which sends, as its node says it.
+func TestLogMinor(t *testing.T) {
+	for name, c := range map[string]struct {
+		node *corev3.Node
+		want int
+	}{
+		"1.37.0": {&corev3.Node{Id: "a", UserAgentVersionType: &corev3.Node_UserAgentBuildVersion{
+			UserAgentBuildVersion: &corev3.BuildVersion{Version: &typev3.SemanticVersion{MajorNumber: 1, MinorNumber: 37}},
+		}}, 37},
+		"a text":  {&corev3.Node{UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: "1.37"}}, 0},
+		"no node": {nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := proto.Marshal(&accesslogv3.StreamAccessLogsMessage{
+				Identifier: &accesslogv3.StreamAccessLogsMessage_Identifier{Node: c.node, LogName: "attempt"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var m LogMessage
+			if err := (Codec{}).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, &m); err != nil {
+				t.Fatal(err)
+			}
+			defer m.Release()
+			if m.Minor != c.want || m.Log != "attempt" {
+				t.Errorf("minor %d of %q, want %d", m.Minor, m.Log, c.want)
+			}
+		})
+	}
 }

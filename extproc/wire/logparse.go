@@ -27,8 +27,31 @@ func (m *LogMessage) read(b []byte) {
 
 func (m *LogMessage) readIdentifier(b []byte) {
 	for c := (cursor{b: b}); c.next(); {
-		if c.bytes(2) {
+		switch {
+		case c.bytes(1): // node
+			m.readVersion(c.val, nodeBuild, buildVersion)
+		case c.bytes(2):
 			m.Log = string(c.val)
+		}
+	}
+}
+
+// Field numbers on the way to the version: Node.user_agent_build_version and
+// BuildVersion.version, of which 2 is the minor number.
+const (
+	nodeBuild    = 8
+	buildVersion = 1
+)
+
+// readVersion follows path into submessages and reads the minor number in the
+// last.
+func (m *LogMessage) readVersion(b []byte, path ...protowire.Number) {
+	for c := (cursor{b: b}); c.next(); {
+		switch {
+		case len(path) > 0 && c.bytes(path[0]):
+			m.readVersion(c.val, path[1:]...)
+		case len(path) == 0 && c.varint(2):
+			m.Minor = int(uint32(c.u))
 		}
 	}
 }

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
@@ -81,7 +83,8 @@ func SendLogs(ctx context.Context, conn *grpc.ClientConn, m EncodedLogs) error {
 	if err != nil {
 		return err
 	}
-	if err := s.SendMsg(m); err != nil {
+	// EOF: the stream is over already, and RecvMsg says why.
+	if err := s.SendMsg(m); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if err := s.CloseSend(); err != nil {
