@@ -103,7 +103,7 @@ func (s *Server) endAnyway(x *exchange) {
 }
 
 // patience is how long what is missing is waited for. The end of the plan stream
-// is not that of an answer which is on its way: Envoy 1.37 closes it after the
+// is not that of an answer which is on its way: Envoys before 1.39 close it after the
 // headers, and a connection may break. The exchange's entry tells. x.mu is held.
 func (s *Server) patience(x *exchange) time.Duration {
 	onItsWay := s.envoys.planEndsEarly() && x.run != nil && x.run.State() == policy.StateCommitted && x.entryOf(x.run.Last()) == nil

@@ -52,7 +52,7 @@ func (s *Server) judge(stream counted) error {
 	}
 	s.metrics.heldStreams.Inc()
 	defer s.metrics.heldStreams.Dec()
-	defer func() { s.metrics.heldBytes.Sub(float64(j.held.size)) }()
+	defer func() { s.holds(-j.held.size) }()
 	v := j.held.first(req.EndOfStream)
 	req.Release()
 	if v == undecided {
@@ -106,7 +106,7 @@ func (j *judgeSession) read() verdict {
 			}
 			before := j.held.size
 			v := j.held.feed(c)
-			j.s.metrics.heldBytes.Add(float64(j.held.size - before))
+			j.s.holds(j.held.size - before)
 			chunks.done()
 			if v != undecided {
 				return v
@@ -118,6 +118,12 @@ func (j *judgeSession) read() verdict {
 		}
 		timer.Reset(time.Until(j.held.due()))
 	}
+}
+
+// holds counts n more bytes of held answers.
+func (s *Server) holds(n int64) {
+	s.metrics.heldBytes.Add(float64(n))
+	s.table.hold(n)
 }
 
 // conclude tells the exchange and answers the headers.

@@ -19,7 +19,8 @@ type Table struct {
 	mu    sync.Mutex
 	live  map[string]*exchange
 	gone  map[string]time.Time // id -> when it ended
-	taken int64
+	taken int64 // by bodies
+	held  int64 // by streams that are held
 	swept time.Time
 
 	expected int64       // bodies that are announced and on their way
@@ -34,7 +35,8 @@ const exchangeBytes = 64 << 10
 // hintStep is by how much bodies must grow or shrink before pressure is told.
 const hintStep = 32 << 20
 
-// NewTable returns an empty table whose bodies may take limit bytes together.
+// NewTable returns an empty table whose bodies and held streams may take limit
+// bytes together.
 func NewTable(limit int64) *Table {
 	return &Table{limit: limit, live: map[string]*exchange{}, gone: map[string]time.Time{}}
 }
@@ -131,6 +133,13 @@ func (t *Table) expect(n int64) {
 	t.hint()
 }
 
+// hold counts n more bytes of held streams; negative n takes that back.
+func (t *Table) hold(n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held += n
+}
+
 // hint tells pressure when what runs came to much more or much less. t.mu is
 // held.
 func (t *Table) hint() {
@@ -146,7 +155,7 @@ func (t *Table) hint() {
 func (t *Table) fits(n int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.taken+n <= t.limit
+	return t.taken+t.held+n <= t.limit
 }
 
 // lease counts a body's bytes for as long as it is held. Free may be called
@@ -166,7 +175,7 @@ func (t *Table) take(buf *wire.Buffer) (*lease, bool) {
 	size := int64(len(buf.Bytes()))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.taken+size > t.limit {
+	if t.taken+t.held+size > t.limit {
 		return nil, false
 	}
 	t.taken += size

@@ -136,7 +136,7 @@ func (s *Server) told(x *exchange, log string, e *entry) {
 
 // planStreamLasts is the first minor version of Envoy that keeps the plan stream
 // open until the answer is over. Older ones close it after the headers.
-const planStreamLasts = 38
+const planStreamLasts = 39
 
 // versions remembers which Envoys have sent log entries.
 type versions struct{ older, newer atomic.Bool }

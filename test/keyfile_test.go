@@ -177,4 +177,10 @@ func TestKeyIsMissing(t *testing.T) {
 			t.Error(got)
 		}
 	})
+	t.Run("nobody wants it any more", func(t *testing.T) {
+		e.reload(t, edited(t, e.policyText(), "[{env: CROSSDOOR_TEST_IS_NOT_SET}]", fmt.Sprintf("[{file: %s}]", there)))
+		if why := e.reasons(t); strings.Contains(why, "CROSSDOOR_TEST_IS_NOT_SET") {
+			t.Errorf("/readyz misses what the policy does not name: %s", why)
+		}
+	})
 }

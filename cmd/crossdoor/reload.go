@@ -85,12 +85,21 @@ func (s *service) reload() {
 	if p.Hash == s.server.Policy().Hash {
 		return
 	}
-	// Exchanges that run keep the policy they began with, and its keys.
-	s.keys.Use(append(keySources(p), keySources(s.server.Policy())...))
+	s.keys.Use(append(keySources(p), s.stillNeeded()...))
 	s.health.Reload(p)
 	s.server.Reload(p)
 	s.reloads.WithLabelValues("ok").Inc()
 	s.log.Info("policy loaded", "policy", p.Hash, "render_needed", s.server.Stale())
+}
+
+// stillNeeded are the keys of the policy in force that have a value: exchanges
+// that run keep that policy to their end. One without a value is not kept, so
+// that /readyz names only what the next policy misses.
+func (s *service) stillNeeded() []credential.Source {
+	return slices.DeleteFunc(keySources(s.server.Policy()), func(src credential.Source) bool {
+		_, ok := s.keys.Value(src.Place())
+		return !ok
+	})
 }
 
 // keyChanged clears the ejections of a key whose file has another value.
