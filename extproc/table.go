@@ -19,8 +19,8 @@ type Table struct {
 	mu    sync.Mutex
 	live  map[string]*exchange
 	gone  map[string]time.Time // id -> when it ended
-	taken int64 // by bodies
-	held  int64 // by streams that are held
+	taken int64                // by bodies
+	held  int64                // by streams that are held
 	swept time.Time
 
 	expected int64       // bodies that are announced and on their way
