@@ -62,11 +62,10 @@ func (a *Admission) Report(o Outcome) {
 // tell passes the outcome on to one scope.
 func (a *Admission) tell(g grant, o Outcome, now time.Time) change {
 	switch {
-	case o.Kind == config.KindOK && !g.probe && o.At.Before(g.b.failedAt) && !o.At.IsZero():
-		g.neutral() // told late: failures have come since
-		return changeNone
+	case o.Kind == config.KindOK && o.At.IsZero():
+		return g.succeed(now, now)
 	case o.Kind == config.KindOK:
-		return g.succeed(now)
+		return g.succeed(o.At, now)
 	case scopeOf(o.Blame) != g.b.id.scope || a.clientsOwn(o.Kind):
 		g.neutral()
 		return changeNone

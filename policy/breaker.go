@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -66,7 +67,7 @@ type breaker struct {
 	// counted and long are the last windows used, 0 for none since a calm period.
 	counted, long time.Duration
 	closedAt      time.Time
-	failedAt      time.Time // of the newest failure that counted
+	failedAt      []time.Time // of the failures that count, since the last success
 	// dropped: cleared by a reload or a new key; late reports mean nothing.
 	dropped bool
 }
@@ -136,17 +137,30 @@ func (g grant) stale() bool { return g.b.dropped || g.cb != g.b.cb }
 // neutral gives the passage back without a word about health.
 func (g grant) neutral() { g.done(errNeutral) }
 
-// succeed closes a breaker that this attempt probed.
-func (g grant) succeed(now time.Time) change {
+// succeed closes a breaker that this attempt probed. at is when the attempt
+// ended: a success that is told late undoes only the failures before it.
+func (g grant) succeed(at, now time.Time) change {
 	if g.stale() {
 		return changeNone
 	}
 	g.done(nil)
 	if !g.probe {
+		g.b.countAgain(at)
 		return changeNone
 	}
 	g.b.closedAt, g.b.until = now, time.Time{}
 	return changeClosed
+}
+
+// countAgain counts the failures since a success once more, which has just reset
+// the count.
+func (b *breaker) countAgain(since time.Time) {
+	b.failedAt = slices.DeleteFunc(b.failedAt, func(t time.Time) bool { return !t.After(since) })
+	for range b.failedAt {
+		if done, err := b.cb.Allow(); err == nil { // closed: never refused
+			done(errFailed)
+		}
+	}
 }
 
 // fail counts a failure, or opens the breaker with the window that it deserves.
@@ -160,7 +174,7 @@ func (g grant) fail(f failure, now time.Time) change {
 		g.neutral() // told to come back at once: nothing to wait for
 		return changeNone
 	}
-	b.failedAt = now
+	b.failedAt = append(b.failedAt, now)
 	b.tripping = f.class != classCounted
 	g.done(errFailed)
 	b.tripping = false
@@ -197,7 +211,7 @@ func (b *breaker) extend(f failure, now time.Time) {
 
 // open starts an open period in a fresh instance.
 func (b *breaker) open(until, now time.Time) {
-	b.until = until
+	b.until, b.failedAt = until, nil
 	b.cb = b.instance(until.Sub(now))
 	// A new instance is closed, so this cannot be refused.
 	if done, err := b.cb.Allow(); err == nil {
