@@ -7,7 +7,7 @@ import (
 
 const (
 	// restMemory is what the process needs beside the exchanges that run.
-	restMemory = 48 << 20
+	restMemory = 16 << 20
 	// leastMemory: below it the garbage collector is left alone.
 	leastMemory = 256 << 20
 )
