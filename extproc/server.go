@@ -144,13 +144,23 @@ func (s *Server) Policy() *config.Policy { return s.policy.Load() }
 // Inflight is the number of exchanges that run here.
 func (s *Server) Inflight() int { return s.table.Len() }
 
+// drainEntries is how long a drain waits for log entries when no plan stream is
+// open any more.
+const drainEntries = 2 * time.Second
+
 // Drain refuses new plan streams and returns when no exchange is left, or with
 // ctx's error. Attempts, judges and log entries are still served.
 func (s *Server) Drain(ctx context.Context) error {
 	s.draining.Store(true)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	streamsOver := time.Now()
 	for s.table.Len() > 0 || s.sessions.Load() > 0 {
+		if s.sessions.Load() > 0 {
+			streamsOver = time.Now()
+		} else if time.Since(streamsOver) > drainEntries {
+			return nil // what is left only waits for entries that may never come
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
