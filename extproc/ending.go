@@ -45,7 +45,6 @@ type ending struct {
 func (s *Server) planOver(x *exchange) {
 	x.mu.Lock()
 	x.end.planOver = true
-	x.session = nil
 	x.letGo()
 	x.mu.Unlock()
 	s.tryEnd(x)

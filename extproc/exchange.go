@@ -52,8 +52,7 @@ type exchange struct {
 	asIs   string // why it was released before its first content, "" when it was not
 	opaque bool   // it is encoded: its bytes cannot be read
 
-	session    *planSession // the plan stream, while it is open here
-	connection *connection  // that carried the plan stream
+	connection *connection // that carried the plan stream
 	end        ending
 }
 

@@ -212,7 +212,7 @@ func (p *planSession) prepare(buf *wire.Buffer) (*exchange, *reply) {
 	p.ensureExchange()
 	p.x.mu.Lock()
 	defer p.x.mu.Unlock()
-	p.x.facts, p.x.body, p.x.encoded, p.x.session = facts, body, body.decoded, p
+	p.x.facts, p.x.body, p.x.encoded = facts, body, body.decoded
 	route := p.policy.Route(facts.Model, p.client.get)
 	if route == nil {
 		return nil, noRoute(p.policy)

@@ -19,7 +19,6 @@ type entry struct {
 	node    string // the replica that planned
 	state   string // what the service wrote into the exchange's metadata
 	attempt string // Envoy's attempt count, of an attempt
-	target  string // the attempt's cluster
 	status  int
 	flags   flags
 	details string
@@ -27,7 +26,6 @@ type entry struct {
 	over    time.Time // when what it tells of ended, by Envoy's clock; zero when it does not say
 	tail    []byte    // last bytes of the answer; nil when it was cut
 	hasTail bool
-	bytes   int64
 }
 
 // flags are the response flags that tell endings apart.
@@ -70,15 +68,15 @@ func closed(stream wire.LogStream, err error) error {
 func readEntry(e *wire.LogEntry) *entry {
 	out := &entry{
 		id: e.Meta(names.MetaID), node: e.Meta(names.MetaNode), state: e.Meta(names.MetaState),
-		attempt: e.Meta(names.MetaAttempt), target: e.Meta(names.MetaTarget),
-		status: int(e.Status), details: string(e.Details), over: endOf(e),
+		attempt: e.Meta(names.MetaAttempt),
+		status:  int(e.Status), details: string(e.Details), over: endOf(e),
 		flags: flags{downstreamGone: e.Flags.DC, idle: e.Flags.SI, upstreamBroke: e.Flags.UC || e.Flags.UR || e.Flags.UPE},
 	}
 	if strings.HasPrefix(out.details, "upstream_reset_after_response_started") {
 		out.flags.upstreamBroke = true
 	}
 	if e.HasTail {
-		out.tail, out.hasTail, out.bytes = bytes.Clone(e.Tail), true, int64(e.TailBytes)
+		out.tail, out.hasTail = bytes.Clone(e.Tail), true
 	}
 	return out
 }
