@@ -14,7 +14,6 @@ import (
 	"github.com/crossdoor/crossdoor/policy"
 	"github.com/crossdoor/crossdoor/policy/config"
 	"github.com/crossdoor/crossdoor/rewrite/credential"
-	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
 // A Server answers on a gRPC server that was made with GRPCOptions.
@@ -26,7 +25,7 @@ targets:
 routes:
   - {name: all, models: ["claude-*"], chain: [anthropic]}
 `
-	p, err := config.Load("crossdoor.yaml", []byte(file), config.Catalog{ModelID: platform.ModelID, Models: platform.Models})
+	p, err := config.Load("crossdoor.yaml", []byte(file), extproc.Catalog())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -21,7 +21,6 @@ import (
 	"github.com/crossdoor/crossdoor/policy"
 	"github.com/crossdoor/crossdoor/policy/config"
 	"github.com/crossdoor/crossdoor/rewrite/credential"
-	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
 // twoTargets is the policy that most tests run under.
@@ -94,7 +93,7 @@ func setSecrets(t *testing.T) {
 
 func loadPolicy(tb testing.TB, yaml string) *config.Policy {
 	tb.Helper()
-	p, err := config.Load("crossdoor.yaml", []byte(yaml), config.Catalog{ModelID: platform.ModelID, Models: platform.Models})
+	p, err := config.Load("crossdoor.yaml", []byte(yaml), Catalog())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -88,7 +88,8 @@ func (s *targetHealth) drop(match func(scopeID) bool) []Event {
 // changedBy matches the scopes that the step from one definition of a target to
 // the next makes meaningless.
 func changedBy(old, t *config.Target) func(scopeID) bool {
-	models := !slices.Equal(old.Models, t.Models)
+	sameID := func(a, b config.ModelRule) bool { return a.Model == b.Model && a.ID == b.ID }
+	models := !slices.EqualFunc(old.Models, t.Models, sameID) || old.Profile != t.Profile
 	return func(id scopeID) bool {
 		gone := id.key != "" && !slices.ContainsFunc(t.Keys, func(k config.Key) bool { return k.Place() == id.key })
 		return gone || models && id.model != ""
@@ -105,7 +106,11 @@ func sameWay(a, b *config.Target) bool {
 		a.CAFile == b.CAFile &&
 		a.ConnectTimeout == b.ConnectTimeout &&
 		a.Region == b.Region &&
+		a.Project == b.Project &&
+		a.Location == b.Location &&
 		a.Workspace == b.Workspace &&
 		a.Resource == b.Resource &&
+		a.Hosting == b.Hosting &&
+		a.Auth == b.Auth &&
 		slices.Equal(a.ForwardHeaders, b.ForwardHeaders)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/crossdoor/crossdoor/envoy"
+	"github.com/crossdoor/crossdoor/extproc"
 	"github.com/crossdoor/crossdoor/internal/fakeplatform"
 	"github.com/crossdoor/crossdoor/policy/config"
 	"github.com/crossdoor/crossdoor/rewrite/platform"
@@ -88,7 +89,7 @@ func TestExamplesAreRendered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := config.Load(x.policy(), text, config.Catalog{ModelID: platform.ModelID, Models: platform.Models})
+			p, err := config.Load(x.policy(), text, extproc.Catalog())
 			if err != nil {
 				t.Fatal(err)
 			}

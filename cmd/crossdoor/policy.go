@@ -6,17 +6,12 @@ import (
 	"io"
 	"os"
 
+	"github.com/crossdoor/crossdoor/extproc"
 	"github.com/crossdoor/crossdoor/policy/config"
-	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
 // policyFlagHelp is the same for every command that takes a policy.
 const policyFlagHelp = "policy file (default $CROSSDOOR_POLICY)"
-
-// catalog is what the policy's loader knows about models.
-func catalog() config.Catalog {
-	return config.Catalog{ModelID: platform.ModelID, Models: platform.Models}
-}
 
 // policyPath is the flag's value or what stands for it.
 func policyPath(flag string) (string, error) {
@@ -40,7 +35,7 @@ func loadPolicy(path string) (*config.Policy, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("policy %s: %w", path, err)}
 	}
-	p, err := config.Load(path, data, catalog())
+	p, err := config.Load(path, data, extproc.Catalog())
 	if err != nil {
 		return nil, usageError{err}
 	}

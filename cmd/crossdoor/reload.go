@@ -120,7 +120,7 @@ func keySources(p *config.Policy) []credential.Source {
 				src.Env = k.Name
 			case config.KeyFile:
 				src.File = k.Name
-			case config.KeyPassthrough:
+			case config.KeyPassthrough, config.KeyAWS, config.KeyGoogle, config.KeyEntra:
 				continue
 			}
 			if !slices.Contains(out, src) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/crossdoor/crossdoor/extproc"
 	"github.com/crossdoor/crossdoor/internal/fakeplatform"
 	"github.com/crossdoor/crossdoor/policy/config"
 	"github.com/crossdoor/crossdoor/rewrite/platform"
@@ -22,7 +23,7 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := config.Load("crossdoor.yaml", text, config.Catalog{ModelID: platform.ModelID, Models: platform.Models})
+	p, err := config.Load("crossdoor.yaml", text, extproc.Catalog())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/crossdoor/crossdoor/envoy"
+	"github.com/crossdoor/crossdoor/extproc"
 	"github.com/crossdoor/crossdoor/internal/fakeplatform"
 	"github.com/crossdoor/crossdoor/internal/operate"
 	"github.com/crossdoor/crossdoor/internal/trail"
@@ -83,7 +84,7 @@ func (w *world) render() error {
 	if err != nil {
 		return err
 	}
-	p, err := config.Load("crossdoor.yaml", text, config.Catalog{ModelID: platform.ModelID, Models: platform.Models})
+	p, err := config.Load("crossdoor.yaml", text, extproc.Catalog())
 	if err != nil {
 		return fmt.Errorf("the demo's own policy: %w", err)
 	}

@@ -21,6 +21,7 @@ func compile(d *document, f *File, catalog Catalog) *Policy {
 	c.limits(f.Limits)
 	c.breaker(f.Breaker)
 	c.client(f.Client)
+	c.policy.Guard = Guard(f.Guard)
 	c.policy.Trail = Trail{Recent: f.Trail.Recent, File: f.Trail.File}
 	if c.has("targets") && c.ok("targets") && len(f.Targets) == 0 {
 		c.fail("targets", "is empty: a policy has at least one target")
@@ -32,6 +33,7 @@ func compile(d *document, f *File, catalog Catalog) *Policy {
 		c.target(t)
 	}
 	c.down(f.OnServiceDown)
+	c.others(f.OtherPaths)
 	first := map[string]string{}
 	for i, r := range f.Routes {
 		path := index("routes", i)

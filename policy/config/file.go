@@ -47,12 +47,12 @@ type File struct {
 	Budget Later `yaml:"budget" off:"{}"`
 	// How fast moved traffic grows at a fallback.
 	Ramp Later `yaml:"ramp" off:"{}"`
-	// `plan`, or `scan` to check the final bytes of rewritten requests too.
-	Guard Later `yaml:"guard" off:"plan"`
+	// `plan`: what remains of a request after its edits is held against the target's table while planning. `scan`: the final bytes of every rewritten request are checked too.
+	Guard string `yaml:"guard" default:"plan" enum:"plan scan"`
 	// What Envoy does while the service is down: `reject`, or `{direct: TARGET}`.
 	OnServiceDown FileDown `yaml:"on_service_down"`
-	// What happens to paths that Crossdoor does not handle; `reject` is 404.
-	OtherPaths Later `yaml:"other_paths" off:"reject"`
+	// What happens to paths that Crossdoor does not handle: `reject` (404), or `{target: TARGET, allow: ["POST /v1/messages/batches", …]}`.
+	OtherPaths FileOther `yaml:"other_paths"`
 	// Where the records of exchanges go.
 	Trail FileTrail `yaml:"trail"`
 	// Where replicas share ejections, overrides and drills.
@@ -77,8 +77,8 @@ type FileTarget struct {
 	// The target's name.
 	Name string `yaml:",key"`
 	// The platform that the target speaks to.
-	Platform string `yaml:"platform" required:"true" enum:"anthropic claude-on-aws foundry" later:"claude-on-google bedrock mantle vertex vllm openai"`
-	// Scheme, host and port only; the platform's path is added. Default: the platform's own address, from `region` (claude-on-aws) or `resource` (foundry).
+	Platform string `yaml:"platform" required:"true" enum:"anthropic claude-on-aws claude-on-google bedrock mantle vertex foundry" later:"vllm openai"`
+	// Scheme, host and port only; the platform's path is added. Default: the platform's own address, from `region` or `resource` where it has one.
 	URL string `yaml:"url"`
 	// More hosts for the same account.
 	AlternateURLs Later `yaml:"alternate_urls" off:"[]"`
@@ -86,22 +86,34 @@ type FileTarget struct {
 	CAFile string `yaml:"ca_file"`
 	// `true` for `http://` urls, and only for those.
 	Plaintext bool `yaml:"plaintext" default:"false"`
-	// AWS region of the workspace. claude-on-aws: required.
+	// AWS region (claude-on-aws, bedrock, mantle) or Vertex AI location: `global`, `us`, `eu` or a region. Required there.
 	Region string `yaml:"region"`
-	// Workspace ID. claude-on-aws: required.
+	// bedrock: which inference profiles may be used. `geo`: those of the region's own geography. `global`: those that may run anywhere. `none`: the region itself. Default: `geo`. Another geography than the one written is never used.
+	Profile string `yaml:"profile" enum:"geo global none"`
+	// Google Cloud project. vertex, claude-on-google: required.
+	Project string `yaml:"project"`
+	// Google Cloud location. claude-on-google; default: `global`.
+	Location string `yaml:"location"`
+	// Workspace ID. claude-on-aws, claude-on-google: required.
 	Workspace string `yaml:"workspace"`
 	// Azure resource. foundry: required unless `url` is there.
 	Resource string `yaml:"resource"`
-	// How requests are authenticated.
-	Auth string `yaml:"auth" default:"key" enum:"key" later:"sigv4 entra adc"`
-	// Where the keys are, in order of use; spread round-robin. 1 to 32, each once.
+	// Who hosts the deployments. foundry; default: `anthropic`. What `azure` does not serve leaves the target out.
+	Hosting string `yaml:"hosting" enum:"anthropic azure"`
+	// How requests are authenticated. anthropic: `key`. claude-on-aws, bedrock, mantle: `sigv4` (the AWS default chain), or `key`. vertex, claude-on-google: `adc` (Google's application default credentials). foundry: `key`, or `entra`. Default: `key` where `keys` is written, else the first of these.
+	Auth string `yaml:"auth" enum:"key sigv4 adc entra"`
+	// With `auth: key`, and only then: where the keys are, in order of use; spread round-robin. 1 to 32, each once.
 	Keys []FileKey `yaml:"keys"`
+	// An access token in place of `auth: adc`'s own: `{env: NAME}` or `{file: PATH}`. Somebody else keeps it fresh.
+	Token FileToken `yaml:"token"`
 	// Client headers sent on besides the allow-list (`content-type`, `accept`, `user-agent`, `anthropic-version`, `anthropic-beta`, `anthropic-user-profile-id`, `x-stainless-*`, `anthropic-dangerous-direct-browser-access`).
 	ForwardHeaders []string `yaml:"forward_headers"`
-	// Client model (or glob) to this platform's ID: over the built-in table. An exact name goes before globs, globs in the file's order. anthropic and claude-on-aws take a model that is not in the table as it is; foundry is left out for it.
+	// Client model (or glob) to this platform's ID: over the built-in table. An exact name goes before globs, globs in the file's order. anthropic, claude-on-aws and claude-on-google take a model that is not in the table as it is; the others are left out for it.
 	Models []FileModel `yaml:"models"`
-	// Changes to the built-in portability table.
-	Features Later `yaml:"features" off:"{}"`
+	// Over the built-in portability table, by the feature's name: see the feature matrix.
+	Features []FileFeature `yaml:"features"`
+	// `true`: a file that a request names by an ID of this target's workspace is fetched with this target's key and sent to other targets in the request itself. anthropic, claude-on-aws, claude-on-google, foundry with `hosting: anthropic`; not with passthrough.
+	FetchFiles bool `yaml:"fetch_files" default:"false"`
 	// Until the connection stands, TLS included.
 	ConnectTimeout Duration `yaml:"connect_timeout" default:"3s" max:"5m"`
 	// What this target takes at most; a larger request leaves it out.
@@ -112,16 +124,6 @@ type FileTarget struct {
 	Degraded bool `yaml:"degraded" default:"false"`
 	// Requests at once; above it the target is left out as `busy`. 0 is no limit.
 	MaxConcurrency int `yaml:"max_concurrency" default:"0" max:"1000000"`
-	// Google Cloud project.
-	Project Later `yaml:"project" off:""`
-	// Google Cloud location.
-	Location Later `yaml:"location" off:""`
-	// Google Cloud access token.
-	Token Later `yaml:"token" off:"{}"`
-	// Inference profile of Bedrock.
-	Profile Later `yaml:"profile" off:"none"`
-	// Who hosts the Foundry deployment.
-	Hosting Later `yaml:"hosting" off:"anthropic"`
 	// Schema that a vLLM server speaks.
 	API Later `yaml:"api" off:"messages"`
 	// Context window.
@@ -137,7 +139,7 @@ type FileTarget struct {
 // FileKey says where one key is: `{env: NAME}`, `{file: PATH}`, or the word
 // `passthrough`.
 type FileKey struct {
-	// `passthrough`: the client's own credential is sent on.
+	// `passthrough`: the client's own credential is sent on. anthropic, claude-on-aws, foundry.
 	Passthrough string `yaml:",short" enum:"passthrough"`
 	// Environment variable that holds the key.
 	Env string `yaml:"env"`
@@ -147,23 +149,39 @@ type FileKey struct {
 	Standby Later `yaml:"standby" off:"false"`
 }
 
+// FileToken says where an access token is: one of its members.
+type FileToken struct {
+	// Environment variable that holds the token.
+	Env string `yaml:"env"`
+	// File that holds the token; read again when it changes.
+	File string `yaml:"file"`
+}
+
+// FileFeature is what a target does about one feature that a request uses.
+type FileFeature struct {
+	// The feature's name.
+	Name string `yaml:",key"`
+	// `keep`: the request goes there as it is. `strip`: it goes there without the member. `refuse`: the target is left out.
+	Action string `yaml:",short" enum:"keep strip refuse"`
+}
+
 // FileModel maps a client's model, or a glob over it, to an ID.
 type FileModel struct {
 	// The client's model or a glob: `*` is any run of characters, `?` is one.
 	Model string `yaml:",key"`
 	// The ID that the platform knows it by.
 	ID string `yaml:"id,short" required:"true"`
-	// Changes to the portability table for this model.
-	Features Later `yaml:"features" off:"{}"`
+	// For this model, over the target's `features`.
+	Features []FileFeature `yaml:"features"`
 }
 
 // FileTargetLimits are checked while planning; 0 is not checked. The defaults
 // are the platform's.
 type FileTargetLimits struct {
-	// Request body.
-	Body Size `yaml:"body" default:"32MiB"`
-	// One base64 image.
-	Image Size `yaml:"image" default:"10MiB"`
+	// Request body as it is sent there. Default: `20MiB` at bedrock and mantle, `30MiB` at vertex, else `32MiB`.
+	Body Size `yaml:"body"`
+	// One base64 image, decoded. Default: `5MiB` at bedrock, mantle and vertex, else `10MiB`.
+	Image Size `yaml:"image"`
 	// Estimated input tokens.
 	InputTokens int `yaml:"input_tokens" default:"0"`
 }
@@ -204,8 +222,8 @@ type FileRoute struct {
 	Backoff FileBackoff `yaml:"backoff"`
 	// Cool-down of a key that answered 429.
 	RetryAfter FileRetryAfter `yaml:"retry_after"`
-	// `strip`, or `strict` to leave a target out rather than change behaviour.
-	Portability Later `yaml:"portability" off:"strip"`
+	// `strip`: what a target does not take is removed where the request's meaning stays. `strict`: a target that would need a strip which changes behaviour is left out.
+	Portability string `yaml:"portability" default:"strip" enum:"strip strict"`
 	// For requests that only one target can serve.
 	SingleTarget Later `yaml:"single_target" off:"{}"`
 	// Wait before leaving the vendor.
@@ -314,6 +332,17 @@ type FileDown struct {
 	Mode string `yaml:",short" enum:"reject"`
 	// Requests go to this target as they are; its only key must be passthrough.
 	Direct string `yaml:"direct"`
+}
+
+// FileOther says where requests on other paths go: as they are, not buffered,
+// tried once.
+type FileOther struct {
+	// `reject`: 404 in the Messages error schema. This is the default.
+	Mode string `yaml:",short" enum:"reject"`
+	// The target they go to: anthropic, claude-on-aws with keys, claude-on-google or foundry.
+	Target string `yaml:"target"`
+	// Method and path of what may go there, 1 to 64, as in `GET /v1/files/*`: `*` stands for the rest, at the end only. Never `/v1/organizations`, `/v1/user_profiles` or what Crossdoor handles.
+	Allow []string `yaml:"allow"`
 }
 
 // FileTrail says where the records of exchanges go.

@@ -48,7 +48,6 @@ targets:
     degraded: true
     tools: allow
     not_for: []
-    profile: none
     keys: [passthrough]
     forward_headers: [X-Trace]
     limits: {body: 0}
@@ -128,6 +127,7 @@ func TestDefaults(t *testing.T) {
 			Name: "a", Platform: PlatformAnthropic,
 			Endpoint:       Endpoint{Host: "api.anthropic.com", Port: 443, TLS: true},
 			ConnectTimeout: 3 * time.Second,
+			Auth:           AuthKey,
 			Keys:           []Key{{Source: KeyEnv, Name: "A_KEY"}},
 			Limits:         TargetLimits{Body: 32 << 20, Image: 10 << 20},
 		}},
@@ -136,9 +136,11 @@ func TestDefaults(t *testing.T) {
 			Timeouts:      Timeouts{Hold: 25 * time.Second, Idle: 5 * time.Minute, Total: 9*time.Minute + 30*time.Second},
 			Backoff:       Backoff{Base: 250 * time.Millisecond, Max: 8 * time.Second},
 			RetryAfter:    RetryAfter{Default: 5 * time.Second, Max: 5 * time.Minute},
+			Portability:   PortabilityStrip,
 			ClientHeaders: ClientHeadersFull,
 		}},
-		Hash: p.Hash, RenderHash: p.RenderHash,
+		Guard: GuardPlan,
+		Hash:  p.Hash, RenderHash: p.RenderHash,
 	}
 	if diff := cmp.Diff(want, *p, cmp.FilterPath(func(path cmp.Path) bool { return path.Last().String() == ".builtin" }, cmp.Ignore()), cmp.AllowUnexported(Target{})); diff != "" {
 		t.Error(diff)
@@ -181,7 +183,7 @@ func TestContractBlock(t *testing.T) {
 		{"path of anthropic", p.Targets[0].PathPrefix, ""},
 		{"plaintext url", local.Endpoint, Endpoint{"127.0.0.1", 8000, false}},
 		{"a limit of 0", local.Limits, TargetLimits{Image: 10 << 20}},
-		{"models in the file's order", local.Models, []ModelRule{{"claude-h*", "haiku"}, {"claude-haiku-5-5", "haiku-55"}, {"*", "any"}}},
+		{"models in the file's order", local.Models, []ModelRule{{Model: "claude-h*", ID: "haiku"}, {Model: "claude-haiku-5-5", ID: "haiku-55"}, {Model: "*", ID: "any"}}},
 		{"forward_headers are lower case", local.ForwardHeaders, []string{"x-trace"}},
 		{"direct", p.Direct, local},
 		{"client header is lower case", p.ClientHeader, "x-client-id"},

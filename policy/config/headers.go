@@ -31,6 +31,7 @@ func isCredentialHeader(lower string) bool { return slices.Contains(credentialHe
 // connection (RFC 9110 section 7.6.1).
 var ownHeaders = []string{
 	"host", "content-length", "content-encoding", "accept-encoding", "x-request-id",
+	"x-amz-date", "x-amz-content-sha256",
 	"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "expect",
 }
 

@@ -23,15 +23,28 @@ const (
 	maxNesting   = 32
 )
 
-// Catalog is what is built in about models. A nil func is an empty table. Both
-// are called while loading, ModelID also later, by Target.ModelID: they must be
-// safe for concurrent use.
+// Catalog is what is built in about models and features. A nil func is an empty
+// table, and a nil Feature takes every name. All are called while loading,
+// ModelID also later, by Target.ModelID: it must be safe for concurrent use.
 type Catalog struct {
-	// ModelID is the platform's ID for a client's model.
-	ModelID func(platform, model string) (id string, ok bool)
+	// ModelID is the platform's ID for a client's model at a place.
+	ModelID func(platform string, at ModelPlace, model string) (id string, ok bool)
 	// Models lists the client's names of the built-in models; errors suggest
 	// from it.
 	Models func() []string
+	// Feature says whether the portability table has a feature, and whether a
+	// request can do without it.
+	Feature func(name string) (known, strippable bool)
+	// Features lists the names that Feature knows; errors suggest from it.
+	Features func() []string
+}
+
+// ModelPlace is where a target is, as far as its platform's IDs depend on it.
+// What the platform does not have is "".
+type ModelPlace struct {
+	Region  string
+	Profile Profile
+	Hosting Hosting
 }
 
 // Load reads a policy file; name is how errors call it. The error is an *Errors

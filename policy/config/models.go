@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +15,8 @@ const modelRule = "must be 1 to 256 printable ASCII characters"
 
 func isGlob(model string) bool { return strings.ContainsAny(model, "*?") }
 
-// models compiles a target's own table.
-func (c *compiler) models(path string, list []FileModel) []ModelRule {
+// models compiles a target's own table; features are the target's.
+func (c *compiler) models(path string, list []FileModel, features map[string]FeatureAction) []ModelRule {
 	var rules []ModelRule
 	for _, f := range list {
 		at := join(path, f.Model)
@@ -26,7 +27,10 @@ func (c *compiler) models(path string, list []FileModel) []ModelRule {
 		if c.has(id) && c.ok(id) && !modelForm.MatchString(f.ID) {
 			c.fail(id, "an ID %s", modelRule)
 		}
-		rules = append(rules, ModelRule{Model: f.Model, ID: f.ID})
+		rules = append(rules, ModelRule{
+			Model: f.Model, ID: f.ID,
+			Features: c.features(join(at, "features"), f.Features, features),
+		})
 	}
 	return rules
 }
@@ -66,19 +70,41 @@ func (c *compiler) resolvable(path string, r *Route) {
 		if isGlob(model) || !c.ok(at) {
 			continue
 		}
-		var without []string
+		first := map[*Target]bool{}
 		for _, e := range r.Chain {
-			if e.Target == nil || e.Model != "" || !c.tableKnown(e.Target) {
+			if e.Target == nil || e.Model != "" || first[e.Target] || !c.tableKnown(e.Target) {
 				continue
 			}
-			if _, ok := e.Target.ModelID(model); !ok && !slices.Contains(without, show(e.Target.Name)) {
-				without = append(without, show(e.Target.Name))
+			first[e.Target] = true
+			if _, ok := e.Target.ModelID(model); !ok {
+				c.fail(at, "%s", c.noID(e.Target, model))
 			}
 		}
-		if len(without) > 0 {
-			c.fail(at, "no ID for %s on target %s: add it to the target's models%s", show(model), strings.Join(without, ", "), c.suggestModel(model))
+	}
+}
+
+// noID says what to do about a model that a target has no ID for.
+func (c *compiler) noID(t *Target, model string) string {
+	where := ""
+	if t.Region != "" {
+		where = " in " + t.Region
+	}
+	advice := "add it to the target's models"
+	if t.Platform == PlatformBedrock {
+		where += " with profile: " + string(t.Profile)
+		for _, p := range []Profile{ProfileNone, ProfileGeo, ProfileGlobal} {
+			at := t.modelPlace()
+			at.Profile = p
+			if c.catalog.ModelID == nil || p == t.Profile {
+				continue
+			}
+			if _, ok := c.catalog.ModelID(t.Platform, at, model); ok {
+				advice += ", or write profile: " + string(p)
+				break
+			}
 		}
 	}
+	return fmt.Sprintf("no ID for %s on target %q%s: %s%s", show(model), t.Name, where, advice, c.suggestModel(model))
 }
 
 // entryModel checks the model that an entry names in place of the client's.
@@ -93,7 +119,7 @@ func (c *compiler) entryModel(path string, f FileEntry, t *Target) {
 		c.fail(path, "must be one model, not a glob")
 	case t != nil && c.tableKnown(t):
 		if _, ok := t.ModelID(f.Model); !ok {
-			c.fail(path, "no ID for %s on target %q: add it to the target's models%s", show(f.Model), t.Name, c.suggestModel(f.Model))
+			c.fail(path, "%s", c.noID(t, f.Model))
 		}
 	}
 }
@@ -102,12 +128,17 @@ func (c *compiler) entryModel(path string, f FileEntry, t *Target) {
 // target's platform or table already is one.
 func (c *compiler) tableKnown(t *Target) bool {
 	path := join("targets", t.Name)
-	return c.ok(path, join(path, "platform")) && c.clean(join(path, "models"))
+	return c.ok(path, join(path, "platform"), join(path, "region"), join(path, "profile"), join(path, "hosting")) &&
+		c.clean(join(path, "models"))
 }
 
 func (c *compiler) suggestModel(model string) string {
 	if c.catalog.Models == nil {
 		return ""
 	}
-	return suggest(model, c.catalog.Models())
+	known := c.catalog.Models()
+	if slices.Contains(known, model) {
+		return ""
+	}
+	return suggest(model, known)
 }

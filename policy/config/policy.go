@@ -1,10 +1,6 @@
 package config
 
-import (
-	"net"
-	"strconv"
-	"time"
-)
+import "time"
 
 // Policy is a compiled policy file: checked, defaults filled in, references
 // resolved. It is immutable once Load has returned it and safe for concurrent
@@ -24,7 +20,10 @@ type Policy struct {
 	ClientHeader string
 	// Direct is the target of `on_service_down: {direct: …}`; nil is reject.
 	Direct *Target
-	Trail  Trail
+	// OtherPaths is nil for `other_paths: reject`.
+	OtherPaths *OtherPaths
+	Guard      Guard
+	Trail      Trail
 	// ForwardedHeaders is every header that some target forwards, lower case,
 	// sorted: each attempt sets or removes all of them.
 	ForwardedHeaders []string
@@ -49,132 +48,42 @@ type Breaker struct {
 // MaxLongWindow is where a doubled long window ends (contract, `breaker`).
 const MaxLongWindow = 10 * time.Minute
 
+// Guard says when what is left of a request after its edits is checked.
+type Guard string
+
+// The guard values: while planning, or also over the final bytes.
+const (
+	GuardPlan Guard = "plan"
+	GuardScan Guard = "scan"
+)
+
+// OtherPaths is where requests on paths that nothing plans may go.
+type OtherPaths struct {
+	Target *Target
+	Allow  []PathRule // in the file's order
+}
+
+// PathRule is one method and path.
+type PathRule struct {
+	Method string
+	Path   string // with Prefix, how the path begins
+	Prefix bool
+}
+
+// Portability says how far a request may be changed to fit a target.
+type Portability string
+
+// The portability values. Strict leaves a target out rather than strip what
+// changes behaviour.
+const (
+	PortabilityStrip  Portability = "strip"
+	PortabilityStrict Portability = "strict"
+)
+
 // Trail says where records go. Recent is how many stay in memory.
 type Trail struct {
 	Recent int
 	File   string // "" is off
-}
-
-// The platforms that this build speaks to.
-const (
-	PlatformAnthropic   = "anthropic"
-	PlatformClaudeOnAWS = "claude-on-aws"
-	PlatformFoundry     = "foundry"
-)
-
-// Target is one configured way to reach models. Its address is stable for the
-// life of a Policy: compare targets by pointer, name them by Name.
-type Target struct {
-	Name     string
-	Platform string
-	Endpoint Endpoint
-	// PathPrefix comes before the client's path, e.g. "/anthropic".
-	PathPrefix     string
-	CAFile         string // "" is the system's bundle
-	ConnectTimeout time.Duration
-
-	Region    string
-	Workspace string
-	Resource  string
-
-	Keys           []Key
-	ForwardHeaders []string // lower case, in the file's order
-	Models         []ModelRule
-	Limits         TargetLimits
-	Labels         map[string]string
-	Degraded       bool
-	MaxConcurrency int // 0 is no limit
-
-	// builtin resolves a model that Models does not name.
-	builtin func(model string) (string, bool)
-}
-
-// Endpoint is where a target listens.
-type Endpoint struct {
-	Host string
-	Port int
-	TLS  bool
-}
-
-// Authority is the host header: the port only when it is not the scheme's own.
-func (e Endpoint) Authority() string {
-	if (e.TLS && e.Port == 443) || (!e.TLS && e.Port == 80) {
-		if ip := net.ParseIP(e.Host); ip != nil && ip.To4() == nil {
-			return "[" + e.Host + "]"
-		}
-		return e.Host
-	}
-	return net.JoinHostPort(e.Host, strconv.Itoa(e.Port))
-}
-
-// TargetLimits are checked while planning; 0 is not checked.
-type TargetLimits struct {
-	Body        int64
-	Image       int64
-	InputTokens int64
-}
-
-// KeySource says where a key's value is.
-type KeySource uint8
-
-// The key sources. A passthrough key is the client's own credential.
-const (
-	KeyEnv KeySource = iota
-	KeyFile
-	KeyPassthrough
-)
-
-// Key is the place of one credential, never its value.
-type Key struct {
-	Source KeySource
-	Name   string // variable name or path; "" for passthrough
-}
-
-// Place is how trail, logs and metrics name the key.
-func (k Key) Place() string {
-	switch k.Source {
-	case KeyFile:
-		return "file:" + k.Name
-	case KeyPassthrough:
-		return "passthrough"
-	}
-	return "env:" + k.Name
-}
-
-// Passthrough reports whether the target sends the client's own credential.
-func (t *Target) Passthrough() bool {
-	for _, k := range t.Keys {
-		if k.Source == KeyPassthrough {
-			return true
-		}
-	}
-	return false
-}
-
-// ModelRule maps a client's model, or a glob over it, to the platform's ID.
-type ModelRule struct {
-	Model string
-	ID    string
-}
-
-// ModelID is the ID that this target's platform knows the client's model by:
-// its own rules first (exact, then globs in the file's order), then the
-// built-in table. ok is false when the target has no ID for the model.
-func (t *Target) ModelID(model string) (id string, ok bool) {
-	for _, r := range t.Models {
-		if r.Model == model {
-			return r.ID, true
-		}
-	}
-	for _, r := range t.Models {
-		if Glob(r.Model, model) {
-			return r.ID, true
-		}
-	}
-	if t.builtin == nil {
-		return "", false
-	}
-	return t.builtin(model)
 }
 
 // Route says which requests use which chain under which rules.
@@ -191,6 +100,7 @@ type Route struct {
 	Timeouts          Timeouts
 	Backoff           Backoff
 	RetryAfter        RetryAfter
+	Portability       Portability
 	ClientHeaders     ClientHeaders
 }
 

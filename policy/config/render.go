@@ -16,6 +16,9 @@ type rendered struct {
 	Idle    []time.Duration  // each once, ascending
 	Body    int64
 	Direct  string
+	// Where in the target's paths those that Envoy writes itself begin.
+	DirectPrefix string         `json:",omitempty"`
+	OtherPaths   *renderedOther `json:",omitempty"`
 	// What Envoy's timeouts around the service are derived from.
 	Total, Backoff, RetryAfter time.Duration
 }
@@ -25,6 +28,11 @@ type renderedTarget struct {
 	Endpoint Endpoint
 	Connect  time.Duration
 	CAFile   string
+}
+
+type renderedOther struct {
+	Target, Prefix string
+	Allow          []PathRule
 }
 
 func renderHash(p *Policy) string {
@@ -38,7 +46,10 @@ func renderHash(p *Policy) string {
 		r.Backoff, r.RetryAfter = max(r.Backoff, route.Backoff.Max), max(r.RetryAfter, route.RetryAfter.Max)
 	}
 	if p.Direct != nil {
-		r.Direct = p.Direct.Name
+		r.Direct, r.DirectPrefix = p.Direct.Name, p.Direct.PathPrefix
+	}
+	if o := p.OtherPaths; o != nil {
+		r.OtherPaths = &renderedOther{o.Target.Name, o.Target.PathPrefix, o.Allow}
 	}
 	text, _ := json.Marshal(r) //nolint:errchkjson,musttag // strings and numbers cannot fail, and only a hash is made of it
 	sum := sha256.Sum256(text)

@@ -25,6 +25,7 @@ func (c *compiler) route(path string, f FileRoute) {
 		Timeouts:      c.timeouts(join(path, "timeouts"), f.Timeouts),
 		Backoff:       Backoff{Base: time.Duration(f.Backoff.Base), Max: time.Duration(f.Backoff.Max)},
 		RetryAfter:    RetryAfter{Default: time.Duration(f.RetryAfter.Default), Max: time.Duration(f.RetryAfter.Max)},
+		Portability:   Portability(f.Portability),
 		ClientHeaders: ClientHeaders(f.ClientHeaders),
 	}
 	backoff, retryAfter := join(path, "backoff"), join(path, "retry_after")

@@ -187,7 +187,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 	for _, name := range []string{
 		"version is missing", "version 2", "unknown members with and without a suggestion",
-		"a platform of a later issue", "auth of a later issue", "target members of a later issue",
+		"a platform of a later issue", "auth that a platform does not have", "target members of a later issue",
 		"route members of a later issue", "top members of a later issue", "keys in the policy",
 		"durations", "sizes", "counts", "words", "wrong types", "wrong types inside",
 	} {

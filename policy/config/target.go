@@ -1,48 +1,11 @@
 package config
 
 import (
-	"net/netip"
-	"net/url"
+	"cmp"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 )
-
-// front is what this package knows of a platform: where it is and what a target
-// of it must say. How it is spoken to is not the policy's matter.
-type front struct {
-	prefix string // before the client's path
-	url    func(FileTarget) string
-	needs  []string // required members
-	takes  []string // further members that only some platforms have
-	anyID  bool     // a model that is in no table is taken as it is
-}
-
-// Hosts and prefixes: the platforms' own documents. Sizes are in the tags of
-// FileTargetLimits, since these platforms share them.
-var fronts = map[string]front{
-	PlatformAnthropic: {
-		url:   func(FileTarget) string { return "https://api.anthropic.com" },
-		anyID: true,
-	},
-	PlatformClaudeOnAWS: {
-		url:   func(t FileTarget) string { return "https://aws-external-anthropic." + t.Region + ".api.aws" },
-		needs: []string{"region", "workspace"},
-		takes: []string{"region", "workspace"},
-		anyID: true,
-	},
-	PlatformFoundry: {
-		prefix: "/anthropic",
-		url:    func(t FileTarget) string { return "https://" + t.Resource + ".services.ai.azure.com" },
-		takes:  []string{"resource"},
-	},
-}
-
-// maxKeys bounds the keys of a target, and with them the series of the breaker
-// metric.
-const maxKeys = 32
 
 func (c *compiler) target(f FileTarget) {
 	path := join("targets", f.Name)
@@ -52,12 +15,9 @@ func (c *compiler) target(f FileTarget) {
 	}
 	t := &Target{
 		Name: f.Name, Platform: f.Platform,
-		PathPrefix: fronts[f.Platform].prefix,
-		CAFile:     f.CAFile, ConnectTimeout: time.Duration(f.ConnectTimeout),
-		Region: f.Region, Workspace: f.Workspace, Resource: f.Resource,
-		Limits:   TargetLimits{Body: int64(f.Limits.Body), Image: int64(f.Limits.Image), InputTokens: int64(f.Limits.InputTokens)},
-		Degraded: f.Degraded, MaxConcurrency: f.MaxConcurrency,
-		builtin: c.builtin(f.Platform),
+		CAFile: f.CAFile, ConnectTimeout: time.Duration(f.ConnectTimeout),
+		Region: f.Region, Project: f.Project, Workspace: f.Workspace, Resource: f.Resource,
+		FetchFiles: f.FetchFiles, Degraded: f.Degraded, MaxConcurrency: f.MaxConcurrency,
 	}
 	c.targets[f.Name] = t
 	c.names = append(c.names, f.Name)
@@ -66,20 +26,42 @@ func (c *compiler) target(f FileTarget) {
 		return
 	}
 	if p, known := fronts[f.Platform]; known && c.ok(join(path, "platform")) {
-		c.places(path, f, p)
-		t.Endpoint = c.endpoint(path, f, p)
+		c.platform(path, f, p, t)
 	}
-	t.Keys = c.keysOf(join(path, "keys"), path, f.Keys)
 	t.ForwardHeaders = c.forward(join(path, "forward_headers"), f)
-	t.Models = c.models(join(path, "models"), f.Models)
+	t.Features = c.features(join(path, "features"), f.Features, nil)
+	t.Models = c.models(join(path, "models"), f.Models, t.Features)
 	t.Labels = c.labels(join(path, "labels"), f.Labels)
 }
 
-func (c *compiler) builtin(platform string) func(string) (string, bool) {
-	p, lookup := fronts[platform], c.catalog.ModelID
+// platform compiles what depends on the target's platform.
+func (c *compiler) platform(path string, f FileTarget, p front, t *Target) {
+	c.places(path, f, p)
+	t.Endpoint = c.endpoint(path, f, p)
+	if p.prefix != nil {
+		t.PathPrefix = p.prefix(f)
+	}
+	switch f.Platform {
+	case PlatformClaudeOnGoogle:
+		t.Location = locationOf(f)
+	case PlatformBedrock:
+		t.Profile = cmp.Or(Profile(f.Profile), ProfileGeo)
+	case PlatformFoundry:
+		t.Hosting = cmp.Or(Hosting(f.Hosting), HostingAnthropic)
+	}
+	t.Auth, t.Keys = c.credentials(path, f, p)
+	t.Limits = c.targetLimits(join(path, "limits"), f.Limits, p)
+	t.builtin = c.builtin(t, p)
+	c.fetchFiles(join(path, "fetch_files"), t, p)
+}
+
+// builtin resolves models by the built-in table and the platform's rule for
+// those that are not in it.
+func (c *compiler) builtin(t *Target, p front) func(string) (string, bool) {
+	lookup, at := c.catalog.ModelID, t.modelPlace()
 	return func(model string) (string, bool) {
 		if lookup != nil {
-			if id, ok := lookup(platform, model); ok {
+			if id, ok := lookup(t.Platform, at, model); ok {
 				return id, true
 			}
 		}
@@ -87,155 +69,82 @@ func (c *compiler) builtin(platform string) func(string) (string, bool) {
 	}
 }
 
+func (t *Target) modelPlace() ModelPlace {
+	return ModelPlace{Region: t.Region, Profile: t.Profile, Hosting: t.Hosting}
+}
+
+// wherePlaces are the members that say where at a platform, in the file's order.
+// words are those with a list of values: they have no form.
+var wherePlaces = []struct {
+	name  string
+	value func(FileTarget) string
+	form  *regexp.Regexp
+	rule  string
+}{
+	{"region", func(f FileTarget) string { return f.Region }, hostLabel, "must be letters, digits and -: it becomes part of a host or header"},
+	{"profile", func(f FileTarget) string { return f.Profile }, nil, ""},
+	{"project", func(f FileTarget) string { return f.Project }, projectForm, "must be the ID or number of a project: it becomes part of a path"},
+	{"location", func(f FileTarget) string { return f.Location }, hostLabel, "must be letters, digits and -: it becomes part of a path"},
+	{"workspace", func(f FileTarget) string { return f.Workspace }, workspaceForm, "must be letters, digits, _ and -: it becomes part of a header or path"},
+	{"resource", func(f FileTarget) string { return f.Resource }, hostLabel, "must be letters, digits and -: it becomes part of a host or header"},
+	{"hosting", func(f FileTarget) string { return f.Hosting }, nil, ""},
+}
+
 var (
-	// A label of a host name: region and resource become one.
+	// A label of a host name.
 	hostLabel = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$`)
-	// The workspace goes into a header.
-	workspaceForm = regexp.MustCompile(`^[!-~]{1,256}$`)
+	// A project's ID may have a domain before it, as in example.com:acme.
+	projectForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.:]{0,126}[a-z0-9])?$`)
+	// One segment of a path, and a header's value.
+	workspaceForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
 )
 
 // places checks the members that say where at the platform.
 func (c *compiler) places(path string, f FileTarget, p front) {
-	values := map[string]string{"region": f.Region, "workspace": f.Workspace, "resource": f.Resource}
-	for _, name := range []string{"region", "workspace", "resource"} {
-		at, value := join(path, name), values[name]
-		form, rule := hostLabel, "must be letters, digits and -"
-		if name == "workspace" {
-			form, rule = workspaceForm, "must be printable ASCII without blanks"
+	for _, m := range wherePlaces {
+		at, value := join(path, m.name), m.value(f)
+		hint := ""
+		needed := slices.Contains(p.needs, m.name)
+		if m.name == "resource" && slices.Contains(p.takes, m.name) && !c.has(join(path, "url")) {
+			needed, hint = true, ", or url"
 		}
-		needed := slices.Contains(p.needs, name) || (name == "resource" && slices.Contains(p.takes, name) && !c.has(join(path, "url")))
 		switch {
 		case !c.ok(at):
 		case needed && !c.has(at):
-			hint := ""
-			if name == "resource" {
-				hint = ", or url"
-			}
-			c.missing(path, name, "platform %s needs it%s", f.Platform, hint)
+			c.missing(path, m.name, "platform %s needs it%s", f.Platform, hint)
 		case value == "" && !needed:
-		case !slices.Contains(p.takes, name):
-			c.failKey(at, "platform %s has no %s", f.Platform, name)
-		case !form.MatchString(value):
-			c.fail(at, "%s: it becomes part of a host or header", rule)
+		case !needed && !slices.Contains(p.takes, m.name):
+			c.failKey(at, "platform %s has no %s", f.Platform, m.name)
+		case m.form != nil && !m.form.MatchString(value):
+			c.fail(at, "%s", m.rule)
 		}
 	}
 }
 
-// endpoint is where the target listens, from url or the platform.
-func (c *compiler) endpoint(path string, f FileTarget, p front) Endpoint {
-	at, plain, ca := join(path, "url"), join(path, "plaintext"), join(path, "ca_file")
-	if !c.ok(at, plain, join(path, "region"), join(path, "resource")) {
-		return Endpoint{}
+// targetLimits fills in the platform's own.
+func (c *compiler) targetLimits(path string, f FileTargetLimits, p front) TargetLimits {
+	l := TargetLimits{Body: int64(f.Body), Image: int64(f.Image), InputTokens: int64(f.InputTokens)}
+	if !c.has(join(path, "body")) {
+		l.Body = p.body
 	}
-	text := p.url(f)
-	if c.has(at) {
-		text = f.URL
+	if !c.has(join(path, "image")) {
+		l.Image = p.image
 	}
-	e, problem := parseEndpoint(text)
+	return l
+}
+
+// fetchFiles refuses what has no files, and what would give one client's files
+// to another.
+func (c *compiler) fetchFiles(path string, t *Target, p front) {
 	switch {
-	case problem != "":
-		c.fail(at, "%s", problem)
-	case e.TLS && f.Plaintext:
-		c.fail(plain, "plaintext is for http:// urls; this target is reached by https://")
-	case !e.TLS && !f.Plaintext:
-		c.fail(at, "http:// sends keys and prompts unencrypted: write https://, or plaintext: true inside a mesh")
-	case !e.TLS && f.CAFile != "":
-		c.fail(ca, "has no meaning with plaintext: true: there is no certificate to check")
+	case !t.FetchFiles || !c.ok(path):
+	case !p.files:
+		c.fail(path, "platform %s has no files", t.Platform)
+	case t.Hosting == HostingAzure:
+		c.fail(path, "deployments with hosting: azure have no files")
+	case t.Passthrough():
+		c.fail(path, "files are fetched with the target's own key: it cannot be passthrough")
 	}
-	return e
-}
-
-var hostForm = regexp.MustCompile(`^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*$`)
-
-// parseEndpoint never repeats the url: it may hold a password.
-func parseEndpoint(text string) (e Endpoint, problem string) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Opaque != "":
-		return e, "is no url: write it as https://host or https://host:port"
-	case u.Scheme != "http" && u.Scheme != "https":
-		return e, "must begin with https:// (or http:// with plaintext: true)"
-	case u.User != nil:
-		return e, "has a user or password in it: keys belong into keys: [{env: NAME}] or keys: [{file: PATH}]"
-	case u.Path != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
-		return e, "must be scheme, host and port only: the platform's path is added"
-	}
-	e = Endpoint{Host: strings.ToLower(u.Hostname()), Port: 80, TLS: u.Scheme == "https"}
-	if e.TLS {
-		e.Port = 443
-	}
-	ip, ipErr := netip.ParseAddr(e.Host)
-	if (ipErr != nil && !hostForm.MatchString(e.Host)) || len(e.Host) > 253 || ip.Zone() != "" {
-		return e, "has no host that can be reached: write it as https://host or https://host:port"
-	}
-	if port := u.Port(); port != "" {
-		e.Port, err = strconv.Atoi(port)
-		if err != nil || e.Port < 1 || e.Port > 65535 {
-			return e, "has a port that is not 1 to 65535"
-		}
-	} else if strings.HasSuffix(u.Host, ":") {
-		return e, "has a colon but no port"
-	}
-	return e, ""
-}
-
-var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-
-// keysOf never repeats a value: people put keys where names belong.
-func (c *compiler) keysOf(path, parent string, list []FileKey) []Key {
-	if !c.has(path) {
-		if c.ok(path, join(parent, "platform"), join(parent, "auth")) {
-			c.missing(parent, "keys", "write keys: [{env: NAME}], keys: [{file: PATH}] or keys: [passthrough]")
-		}
-		return nil
-	}
-	if !c.ok(path) {
-		return nil
-	}
-	if len(list) == 0 || len(list) > maxKeys {
-		c.fail(path, "must be 1 to %d keys", maxKeys)
-	}
-	var keys []Key
-	first := map[Key]int{}
-	for i, f := range list {
-		at := index(path, i)
-		k, ok := c.key(at, f)
-		if !ok {
-			continue
-		}
-		if other, twice := first[k]; twice {
-			c.fail(at, "is the same key as %s", index("keys", other))
-		} else {
-			first[k] = i
-		}
-		keys = append(keys, k)
-	}
-	return keys
-}
-
-func (c *compiler) key(path string, f FileKey) (Key, bool) {
-	env, file := join(path, "env"), join(path, "file")
-	switch {
-	case !c.ok(path, env, file):
-		return Key{}, false
-	case f.Passthrough != "":
-		return Key{Source: KeyPassthrough}, true
-	case c.has(env) && c.has(file):
-		c.fail(file, "a key has either env or file: write two keys")
-	case !c.has(env) && !c.has(file):
-		if c.clean(path) {
-			c.missing(path, "env", "write {env: NAME}, {file: PATH} or passthrough")
-		}
-	case c.has(env) && !envForm.MatchString(f.Env):
-		c.fail(env, "must be the name of an environment variable (letters, digits and _), never the key itself")
-	case c.has(file) && f.File == "":
-		c.fail(file, "must be the path of a file that holds the key")
-	case c.has(env):
-		return Key{Source: KeyEnv, Name: f.Env}, true
-	default:
-		return Key{Source: KeyFile, Name: f.File}, true
-	}
-	return Key{}, false
 }
 
 func (c *compiler) labels(path string, list []FileLabel) map[string]string {
