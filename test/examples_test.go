@@ -17,7 +17,6 @@ import (
 	"github.com/crossdoor/crossdoor/extproc"
 	"github.com/crossdoor/crossdoor/internal/fakeplatform"
 	"github.com/crossdoor/crossdoor/policy/config"
-	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
 var update = flag.Bool("update", false, "render the examples again")

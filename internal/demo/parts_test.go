@@ -13,7 +13,6 @@ import (
 	"github.com/crossdoor/crossdoor/extproc"
 	"github.com/crossdoor/crossdoor/internal/fakeplatform"
 	"github.com/crossdoor/crossdoor/policy/config"
-	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
 // TestPolicy: the policy loads, says what the steps count on, and every model of

@@ -17,7 +17,6 @@ import (
 	"github.com/crossdoor/crossdoor/internal/operate"
 	"github.com/crossdoor/crossdoor/internal/trail"
 	"github.com/crossdoor/crossdoor/policy/config"
-	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
 // How long things may take on a slow machine before something is wrong.
