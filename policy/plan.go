@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/crossdoor/crossdoor/policy/config"
@@ -19,6 +21,27 @@ type Request struct {
 	// Timeout is what the client itself will wait, from x-stainless-timeout; 0
 	// when it does not say.
 	Timeout time.Duration
+	// Fit says what a place makes of the request; nil is that every target takes
+	// it as it is. NewPlan asks once for each place whose target knows the model:
+	// model is the client's or the entry's own, id the platform's.
+	Fit func(e *config.Entry, model, id string) Fit
+}
+
+// Fit is what a target makes of a request, or what keeps it from taking it.
+// Members are named as the trail names them.
+type Fit struct {
+	// Refused are the members that would have to go before the target could
+	// take the request.
+	Refused []string
+	// Stripped are the members that go and whose loss changes behaviour. What is
+	// stripped without loss is not named.
+	Stripped []string
+	// BodyBytes is the size of the body as it is sent there; 0 is
+	// Request.BodyBytes.
+	BodyBytes int64
+	// TooLarge says that something in the body is larger than the target takes,
+	// besides what Request says.
+	TooLarge bool
 }
 
 // Place is one entry of a chain as planned: the model's ID there, or why it was
@@ -27,6 +50,11 @@ type Place struct {
 	Entry *config.Entry
 	Model string
 	Skip  Skip
+	// Stripped is Fit's, for a place that may serve the request.
+	Stripped []string
+	// Refused is Fit's, and with `portability: strict` also what would have been
+	// stripped.
+	Refused []string
 }
 
 // Plan is the ordered list of targets for one request. Places keep the chain's
@@ -54,12 +82,12 @@ func NewPlan(r *config.Route, req Request, rendered func(*config.Target) bool, n
 	}
 	p := &Plan{Route: r, Request: req, Start: now, Deadline: now.Add(total), Places: make([]Place, len(r.Chain))}
 	for i, e := range r.Chain {
-		p.Places[i] = planPlace(e, req, rendered)
+		p.Places[i] = planPlace(r, e, req, rendered)
 	}
 	return p
 }
 
-func planPlace(e *config.Entry, req Request, rendered func(*config.Target) bool) Place {
+func planPlace(r *config.Route, e *config.Entry, req Request, rendered func(*config.Target) bool) Place {
 	place := Place{Entry: e}
 	model := req.Model
 	if e.Model != "" {
@@ -71,15 +99,57 @@ func planPlace(e *config.Entry, req Request, rendered func(*config.Target) bool)
 		return place
 	}
 	place.Model = id
-	limits := e.Target.Limits
+	fit := Fit{}
+	if req.Fit != nil {
+		fit = req.Fit(e, model, id)
+	}
+	if r.Portability == config.PortabilityStrict {
+		fit.Refused, fit.Stripped = slices.Concat(fit.Refused, fit.Stripped), nil
+	}
+	place.Refused = fit.Refused
 	switch {
-	case limits.Body > 0 && req.BodyBytes > limits.Body,
-		limits.Image > 0 && req.LargestImage > limits.Image:
+	case len(fit.Refused) > 0:
+		place.Skip = SkipFeature(fit.Refused[0])
+	case fit.TooLarge, tooLarge(e.Target.Limits, cmp.Or(fit.BodyBytes, req.BodyBytes), req.LargestImage):
 		place.Skip = SkipTooLarge
 	case rendered != nil && !rendered(e.Target):
 		place.Skip = SkipNotRendered
+	default:
+		place.Stripped = fit.Stripped
 	}
 	return place
+}
+
+func tooLarge(l config.TargetLimits, body, image int64) bool {
+	return l.Body > 0 && body > l.Body || l.Image > 0 && image > l.Image
+}
+
+// Refusal is a member of the request and the targets that would have needed it
+// gone.
+type Refusal struct {
+	Member  string
+	Targets []string // by name, in the chain's order, each once
+}
+
+// Refusals are what keeps targets from taking the request, in the order in
+// which the chain comes upon them. A plan without a place to go to answers with
+// them (contract, section 7).
+func (p *Plan) Refusals() []Refusal {
+	var list []Refusal
+	for _, place := range p.Places {
+		name := place.Entry.Target.Name
+		for _, member := range place.Refused {
+			i := slices.IndexFunc(list, func(r Refusal) bool { return r.Member == member })
+			if i < 0 {
+				i = len(list)
+				list = append(list, Refusal{Member: member})
+			}
+			if !slices.Contains(list[i].Targets, name) {
+				list[i].Targets = append(list[i].Targets, name)
+			}
+		}
+	}
+	return list
 }
 
 // AttemptTimeout is how long an attempt at this place may take until the

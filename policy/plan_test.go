@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +53,85 @@ func TestNewPlanSkips(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestNewPlanFit(t *testing.T) {
+	both := []string{"context_management", "cache_control.ttl"}
+	cases := []struct {
+		name        string
+		portability config.Portability
+		fit         Fit // of b; a takes all
+		limit       int64
+		skip        Skip
+		stripped    []string
+		refused     []string
+	}{
+		{name: "as it is"},
+		{name: "stripped", fit: Fit{Stripped: both}, stripped: both},
+		{name: "stripped, strict", portability: config.PortabilityStrict, fit: Fit{Stripped: both}, skip: SkipFeature("context_management"), refused: both},
+		{name: "nothing to strip, strict", portability: config.PortabilityStrict},
+		{name: "refused", fit: Fit{Refused: []string{"mcp_servers", "container"}}, skip: SkipFeature("mcp_servers"), refused: []string{"mcp_servers", "container"}},
+		{name: "refused, what is stripped does not count", fit: Fit{Refused: []string{"thread"}, Stripped: both}, skip: SkipFeature("thread"), refused: []string{"thread"}},
+		{name: "refused, strict: both", portability: config.PortabilityStrict, fit: Fit{Refused: []string{"thread"}, Stripped: both}, skip: SkipFeature("thread"), refused: []string{"thread", "context_management", "cache_control.ttl"}},
+		{name: "larger after the edits", fit: Fit{BodyBytes: 11, Stripped: both}, limit: 10, skip: SkipTooLarge},
+		{name: "smaller after the edits", fit: Fit{BodyBytes: 10}, limit: 10},
+		{name: "not edited", limit: 10, skip: SkipTooLarge},
+		{name: "something in it is too large", fit: Fit{TooLarge: true}, skip: SkipTooLarge},
+		{name: "refused before too large", fit: Fit{Refused: []string{"thread"}, TooLarge: true}, skip: SkipFeature("thread"), refused: []string{"thread"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			route, _ := chainOf("a b")
+			route.Portability = c.portability
+			route.Chain[1].Target.Limits.Body = c.limit
+			var asked []string
+			request := Request{Model: wren, BodyBytes: 12, Fit: func(e *config.Entry, model, id string) Fit {
+				asked = append(asked, e.Target.Name+" "+model+" "+id)
+				if e.Target.Name == "b" {
+					return c.fit
+				}
+				return Fit{}
+			}}
+			p := NewPlan(route, request, nil, time.Now())
+			if a := p.Places[0]; a.Skip != SkipNone || a.Stripped != nil || a.Refused != nil {
+				t.Errorf("a: %+v", a)
+			}
+			if b := p.Places[1]; b.Skip != c.skip || !slices.Equal(b.Stripped, c.stripped) || !slices.Equal(b.Refused, c.refused) {
+				t.Errorf("b: %+v", b)
+			}
+			if want := []string{"a " + wren + " " + wren, "b " + wren + " " + wren}; !slices.Equal(asked, want) {
+				t.Errorf("asked %q, want %q", asked, want)
+			}
+		})
+	}
+}
+
+// TestFitIsAskedOfModelsThatAreThere: a place without an ID is out already, and
+// an entry's own model counts.
+func TestFitIsAskedOfModelsThatAreThere(t *testing.T) {
+	route, _ := chainOf("a b c")
+	route.Chain[0].Target.Models = nil
+	route.Chain[1].Model = "claude-lark-2"
+	route.Chain[1].Target.Models = []config.ModelRule{{Model: "claude-lark-2", ID: "lark-at-b"}}
+	var asked []string
+	fit := func(e *config.Entry, model, id string) Fit {
+		asked = append(asked, e.Target.Name+" "+model+" "+id)
+		return Fit{}
+	}
+	NewPlan(route, Request{Model: wren, Fit: fit}, nil, time.Now())
+	if want := []string{"b claude-lark-2 lark-at-b", "c " + wren + " " + wren}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	route, _ := chainOf("a b a c")
+	fits := map[string]Fit{"a": {Refused: []string{"thread", "mcp_servers"}}, "b": {Refused: []string{"mcp_servers"}}, "c": {Stripped: []string{"x"}}}
+	plan := NewPlan(route, Request{Model: wren, Fit: func(e *config.Entry, _, _ string) Fit { return fits[e.Target.Name] }}, nil, time.Now())
+	want := []Refusal{{"thread", []string{"a"}}, {"mcp_servers", []string{"a", "b"}}}
+	if got := plan.Refusals(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
