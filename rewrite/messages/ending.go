@@ -16,13 +16,14 @@ type Usage struct {
 	CacheCreationInputTokens int64
 }
 
-// Ending is how an answer ended, as its last bytes tell.
+// Ending is how an answer ended: as its last bytes tell (ReadTail), or as all
+// its events do (Add). "Seen" is among these.
 type Ending struct {
 	// Stop: the answer is whole: message_stop was there, or the JSON object ends.
 	Stop       bool
-	StopReason string     // "" when it is not among the last bytes
+	StopReason string     // "" when it was not seen
 	Err        *ErrorBody // the last error event
-	Usage      Usage      // counts that are not among the last bytes are 0
+	Usage      Usage      // counts that were not seen are 0
 	HasUsage   bool
 }
 
@@ -52,7 +53,9 @@ func (e *Ending) readStream(tail []byte) {
 	}
 	p := sse.Parser{MaxEvent: len(tail) + 1}
 	err := p.Feed(tail, func(event sse.Event) bool {
-		e.event(event)
+		if whole(event.Data) {
+			e.Add(event.Name, event.Data)
+		}
 		return true
 	})
 	if err != nil { // cannot be: no event is longer than the tail
@@ -80,23 +83,24 @@ func (e *Ending) readCut(line []byte) {
 	}
 }
 
-func (e *Ending) event(event sse.Event) {
-	if !whole(event.Data) {
-		return
-	}
-	step, said := Read(event.Name, event.Data)
+// Add takes the next event of a stream into account and says what it is, as
+// Read does. Its data must be one JSON value.
+func (e *Ending) Add(name, data []byte) (Step, ErrorBody) {
+	step, said := Read(name, data)
 	switch step {
 	case StepError:
-		e.Err = &said
+		kept := said
+		e.Err = &kept
 	case StepStop:
 		e.Stop = true
 	case StepStart:
-		e.start(event.Data)
+		e.start(data)
 	case StepContent:
-		if eventType(event.Data) == "message_delta" {
-			backward(event.Data, e.member)
+		if eventType(data) == "message_delta" {
+			backward(data, e.member)
 		}
 	}
+	return step, said
 }
 
 // whole reports whether data is one JSON value: what the cut made may look like

@@ -12,9 +12,10 @@ import (
 type fields struct {
 	outer struct{ kind, message, amzn, code, status, request field }
 	inner struct{ kind, message, code, status, detail field }
-	// hasError: there is an error object.
-	hasError bool
-	retry    time.Duration
+	// hasError: there is an error object. errorText: the error is a string.
+	hasError  bool
+	errorText field
+	retry     time.Duration
 }
 
 // field is a member's value: a string's text, or a number's literal.
@@ -24,10 +25,15 @@ type field struct {
 	set    bool
 }
 
-// parseObject reads the object at the beginning of data, as far as it goes.
+// parseObject says what the object at the beginning of data says, as far as it
+// goes.
 func parseObject(data []byte) ErrorBody {
+	f := readObject(data)
+	return f.body()
+}
+
+func readObject(data []byte) (f fields) {
 	var s scan.Scanner
-	var f fields
 	s.Reset(data)
 	s.Open('{')
 	for key, more := s.Member(); more; key, more = s.Member() {
@@ -35,6 +41,8 @@ func parseObject(data []byte) ErrorBody {
 		case s.Is(key, "error") && s.Peek() == '{':
 			f.hasError = true
 			f.readError(&s)
+		case s.Is(key, "error"):
+			f.errorText = take(&s, len(data))
 		case s.Is(key, "type"):
 			f.outer.kind = take(&s, maxField)
 		case s.Is(key, "message"), s.Is(key, "Message"):
@@ -51,7 +59,7 @@ func parseObject(data []byte) ErrorBody {
 			s.Value()
 		}
 	}
-	return f.body()
+	return f
 }
 
 func (f *fields) readError(s *scan.Scanner) {

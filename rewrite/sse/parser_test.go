@@ -126,6 +126,16 @@ func TestWholeEventsAreNotCopied(t *testing.T) {
 	}
 }
 
+func TestAppendReadsBack(t *testing.T) {
+	stream := Append(Append(nil, []byte("ping"), []byte("{}")), nil, []byte(" x "))
+	if want := "event: ping\ndata: {}\n\ndata:  x \n\n"; string(stream) != want {
+		t.Errorf("%q, want %q", stream, want)
+	}
+	if got, err := feed(t, &Parser{}, string(stream)); err != nil || fmt.Sprintf("%q", got) != `["ping|{}" "| x "]` {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // plain is the standard's algorithm, word for word, on the whole stream.
 func plain(stream []byte) (events []string) {
 	text := strings.TrimPrefix(string(stream), "\ufeff")
