@@ -193,7 +193,7 @@ func TestHealthy(t *testing.T) {
 				t.Errorf("path at the platform %q", got)
 			}
 		}},
-		flow{lane: lane{name: "count", targets: two()}, call: call{path: "/v1/messages/count_tokens"}, scripts: [][]fakeplatform.Answer{{fakeplatform.Error(529, "Overloaded")}}, status: 200, served: "b", outcome: "failed_over", attempts: "a overloaded failover, b ok serve", body: []byte(`{"input_tokens":25}`)},
+		flow{lane: lane{name: "count", targets: two()}, call: call{path: "/v1/messages/count_tokens"}, scripts: [][]fakeplatform.Answer{{fakeplatform.Error(529, "Overloaded")}}, status: 200, served: "b", outcome: "failed_over", attempts: "a overloaded failover, b ok serve", body: fakeplatform.Count(fakeplatform.ClaudeOnAWS, fakeplatform.Tokens(goodBody("count", false, 0))).Body()},
 		flow{lane: lane{name: "foundry", targets: []target{{platform: fakeplatform.Foundry, yaml: []string{`models: {foundry: dep-1}`}, rules: &fakeplatform.Rules{Models: []string{"dep-1"}}}}}, status: 200, served: "a", outcome: "served", attempts: "a ok serve", more: func(t testing.TB, l *laneRun, a *answer, _ record) {
 			want := bytes.Replace(goodBody("foundry", false, 0), []byte(`"foundry"`), []byte(`"dep-1"`), 1)
 			if got := l.fakes[0].Requests()[0].Body; !bytes.Equal(got, want) {

@@ -51,3 +51,44 @@ func jsonAnswer(status int, v any, fields []Field) Answer {
 	a.Name = "error " + strconv.Itoa(status)
 	return a
 }
+
+// exceptions are AWS's names by status.
+var exceptions = map[int]string{
+	400: "ValidationException", 403: "AccessDeniedException", 404: "ResourceNotFoundException", 408: "ModelTimeoutException", 413: "ValidationException",
+	424: "ModelErrorException", 429: "ThrottlingException", 500: "InternalServerException", 503: "ServiceUnavailableException",
+}
+
+// BedrockError is an error of AWS's layer: the exception is in a header, and
+// follows from the status when it is "".
+func BedrockError(status int, exception, message string, fields ...Field) Answer {
+	if exception == "" {
+		exception = exceptions[status]
+	}
+	head := Field{"x-amzn-ErrorType", exception + ":http://internal.amazon.com/coral/com.amazon.bedrock/"}
+	return jsonAnswer(status, map[string]any{"message": message}, append([]Field{head}, fields...))
+}
+
+// googleStatus are Google's names by status.
+var googleStatus = map[int]string{
+	400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 405: "UNIMPLEMENTED", 413: "INVALID_ARGUMENT",
+	429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+}
+
+// GoogleError is an error of Google's front; its status name follows from the
+// status.
+func GoogleError(status int, message string, fields ...Field) Answer {
+	return GoogleErrorOf(status, googleStatus[status], message, fields...)
+}
+
+// GoogleErrorOf is GoogleError with the name.
+func GoogleErrorOf(status int, name, message string, fields ...Field) Answer {
+	return jsonAnswer(status, map[string]any{"error": map[string]any{"code": status, "message": message, "status": name}}, fields)
+}
+
+// InArray wraps an answer's JSON into a one-element array, as Google's streaming
+// routes do with errors.
+func InArray(a Answer) Answer {
+	body := append([]byte("["), a.Body()...)
+	a.Parts = []Part{{Data: append(body, ']')}}
+	return a
+}

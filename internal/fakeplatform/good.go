@@ -3,6 +3,7 @@ package fakeplatform
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -26,6 +27,72 @@ func Message(id, model, text string) Answer {
 	a := Raw(200, "application/json", body)
 	a.Name = "message"
 	return a
+}
+
+// Good is what a healthy platform answers to a request for a message, in its
+// framing; model is the ID that it was asked with.
+func Good(platform, model string, stream bool) Answer { return goodMessage(platform, model, stream, 1) }
+
+// goodMessage is Good with the number of the request in the message's id.
+func goodMessage(platform, model string, stream bool, n int) Answer {
+	id := fmt.Sprintf("%s%d", traitsOf[platform].ids, n)
+	model = shortName(platform, model)
+	if stream {
+		return StreamFor(platform, goodEvents(id, model, 5)...)
+	}
+	a := Message(id, model, "hello from "+platform)
+	if platform == Bedrock {
+		a = a.With(Field{"x-amzn-bedrock-input-token-count", strconv.Itoa(InputTokens)}, Field{"x-amzn-bedrock-output-token-count", strconv.Itoa(OutputTokens)}, Field{"x-amzn-bedrock-invocation-latency", "1250"})
+	}
+	return a
+}
+
+// good answers a request that was not refused.
+func good(platform string, rules Rules, r Request) Answer {
+	switch r.call.op {
+	case opModels:
+		return Models("claude-opus-5-5", "claude-haiku-5-5")
+	case opModel:
+		return jsonAnswer(200, modelEntry(r.call.model), nil)
+	case opBatches:
+		return batchAnswer()
+	case opFile, opFileContent:
+		return fileAnswer(rules, r.call)
+	case opCount:
+		return Count(platform, r.Tokens)
+	}
+	return goodMessage(platform, r.Model, r.Stream, r.N)
+}
+
+// Count is the answer to count_tokens.
+func Count(platform string, tokens int) Answer {
+	name := "input_tokens"
+	if platform == Bedrock {
+		name = "inputTokens"
+	}
+	a := jsonAnswer(200, map[string]any{name: tokens}, nil)
+	a.Name = "count"
+	return a
+}
+
+// Tokens is the count for a body in the schema of messages: the bytes of the
+// members that make a prompt, so that one dropped byte shows.
+func Tokens(body []byte) int {
+	doc, err := parse(body)
+	if err != nil {
+		return 0
+	}
+	return tokens(&doc.root)
+}
+
+func tokens(root *value) int {
+	n := 0
+	for _, name := range []string{"system", "tools", "tool_choice", "thinking", "messages", "output_config", "mcp_servers"} {
+		if v := root.get(name); v != nil {
+			n += len(v.raw)
+		}
+	}
+	return n
 }
 
 // Event is one SSE event in the vendor's framing.
@@ -95,12 +162,14 @@ func StreamOf(parts ...Part) Answer {
 }
 
 // GoodStream is a whole stream with n text deltas.
-func GoodStream(id, model string, n int) Answer {
+func GoodStream(id, model string, n int) Answer { return Stream(goodEvents(id, model, n)...) }
+
+func goodEvents(id, model string, n int) [][]byte {
 	events := [][]byte{MessageStart(id, model), BlockStart(0), Ping()}
 	for i := range n {
 		events = append(events, TextDelta(0, fmt.Sprintf("word %d ", i)))
 	}
-	return Stream(append(events, BlockStop(0), MessageDelta("end_turn"), MessageStop())...)
+	return append(events, BlockStop(0), MessageDelta("end_turn"), MessageStop())
 }
 
 // SplitEvery cuts the bytes of all events into parts of n bytes.
@@ -122,7 +191,11 @@ func SplitEvery(n int, events ...[]byte) Answer {
 func Models(ids ...string) Answer {
 	data := []any{}
 	for _, id := range ids {
-		data = append(data, map[string]any{"type": "model", "id": id, "display_name": id, "created_at": "2026-01-01T00:00:00Z"})
+		data = append(data, modelEntry(id))
 	}
 	return jsonAnswer(200, map[string]any{"data": data, "has_more": false}, nil)
+}
+
+func modelEntry(id string) map[string]any {
+	return map[string]any{"type": "model", "id": id, "display_name": id, "created_at": "2026-01-01T00:00:00Z"}
 }

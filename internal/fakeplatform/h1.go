@@ -171,11 +171,12 @@ func takeBody(s *Server, r *Request, src io.Reader) error {
 	}
 	body := buf.Bytes()
 	sum := sha256.Sum256(body)
-	model, stream := members(body)
+	read := readBody(s.Platform, r, body)
 	kept := bytes.Clone(body[:min(int64(len(body)), s.KeepBody)])
 	s.update(r, func(r *Request) {
 		r.BodySize, r.BodySHA256, r.Body = int64(len(body)), hex.EncodeToString(sum[:]), kept
-		r.Model, r.Stream, r.Received = model, stream, time.Now()
+		r.call, r.doc, r.notJSON, r.Tokens = read.call, read.doc, read.notJSON, read.Tokens
+		r.Model, r.Stream, r.Received = read.Model, read.Stream, time.Now()
 	})
 	return nil
 }

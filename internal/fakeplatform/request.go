@@ -19,8 +19,10 @@ type Request struct {
 	BodySHA256 string
 	Body       []byte
 	Chunked    bool
-	Model      string // of the body; "" when it has none
-	Stream     bool
+	Model      string // of the path where the platform has it there, else of the body; "" when it has none
+	Stream     bool   // by path or body, in the same way
+	// Tokens is what a good answer to count_tokens says of the body.
+	Tokens int
 
 	Headed   time.Time // when the headers were there
 	Received time.Time // when the body was there
@@ -30,6 +32,10 @@ type Request struct {
 	Sent     int64     // body bytes written
 	Refusal  string    // why the platform refused it; "" if it did not
 	Answer   string    // name of the answer
+
+	call    call
+	doc     *document // until the request is judged
+	notJSON string
 }
 
 // Get returns the first value of a header, or "".

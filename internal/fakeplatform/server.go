@@ -4,7 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -47,10 +47,8 @@ func NewTLS(platform string, ca *CA, names ...string) (*Server, error) {
 }
 
 func start(platform string, conf *tls.Config) (*Server, error) {
-	switch platform {
-	case Anthropic, ClaudeOnAWS, Foundry:
-	default:
-		return nil, fmt.Errorf("fake platform %q: not one of anthropic, claude-on-aws, foundry", platform)
+	if _, ok := traitsOf[platform]; !ok {
+		return nil, fmt.Errorf("fake platform %q: not one of %s", platform, strings.Join(Platforms(), ", "))
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -214,7 +212,11 @@ func (s *Server) update(r *Request, f func(*Request)) {
 // next chooses the answer for a whole request.
 func (s *Server) next(r *Request) Answer {
 	s.mu.Lock()
-	why, a := judge(s.Platform, s.rules, r)
+	rules := s.rules
+	s.mu.Unlock()
+	why, a := judge(s.Platform, rules, r) // only this goroutine writes what it reads
+	s.mu.Lock()
+	r.doc = nil // it keeps the whole body
 	if why != "" {
 		r.Refusal, r.Answer = why, a.Name
 		s.mu.Unlock()
@@ -232,24 +234,10 @@ func (s *Server) next(r *Request) Answer {
 	case respond != nil:
 		a = respond(copied)
 	default:
-		a = s.good(copied)
+		a = good(s.Platform, rules, copied)
 	}
 	s.update(r, func(r *Request) { r.Answer = a.Name })
 	return s.identified(r, a)
-}
-
-// good is what a healthy platform answers.
-func (s *Server) good(r Request) Answer {
-	id := fmt.Sprintf("msg_fake_%s_%d", s.Platform, r.N)
-	switch {
-	case r.Method == http.MethodGet:
-		return Models("claude-opus-5-5", "claude-haiku-5-5")
-	case r.Path() == "/v1/messages/count_tokens", r.Path() == "/anthropic/v1/messages/count_tokens":
-		return jsonAnswer(200, map[string]any{"input_tokens": InputTokens}, nil)
-	case r.Stream:
-		return GoodStream(id, r.Model, 5)
-	}
-	return Message(id, r.Model, "hello from "+s.Platform)
 }
 
 // identified adds the ids that the platform's answers carry.
@@ -258,12 +246,15 @@ func (s *Server) identified(r *Request, a Answer) Answer {
 		return a
 	}
 	id := fmt.Sprintf("req_fake_%s_%d", s.Platform, r.N)
-	ids := []Field{{"request-id", id}}
 	switch s.Platform {
-	case ClaudeOnAWS:
-		ids = append(ids, Field{"x-amzn-requestid", "amzn_" + id})
+	case Bedrock:
+		return a.With(Field{"x-amzn-requestid", id})
+	case Vertex:
+		return a.With(Field{"request-id", fmt.Sprintf("req_vrtx_fake_%d", r.N)})
+	case ClaudeOnAWS, Mantle:
+		return a.With(Field{"request-id", id}, Field{"x-amzn-requestid", "amzn_" + id})
 	case Foundry:
-		ids = append(ids, Field{"apim-request-id", "apim_" + id})
+		return a.With(Field{"request-id", id}, Field{"apim-request-id", "apim_" + id})
 	}
-	return a.With(ids...)
+	return a.With(Field{"request-id", id})
 }

@@ -82,7 +82,7 @@ func TestJudge(t *testing.T) {
 		{name: "both credentials", platform: Anthropic, path: "/v1/messages", fields: []string{"authorization", "Bearer k"}, status: 401, contains: "more than one"},
 		{name: "bearer for a key", platform: Anthropic, path: "/v1/messages", fields: []string{"x-api-key", "", "authorization", "Bearer k"}, status: 401, contains: "must come as"},
 		{name: "bearer allowed", platform: Anthropic, path: "/v1/messages", rules: Rules{BearerToo: true}, fields: []string{"x-api-key", "", "authorization", "Bearer k"}, status: 200, contains: "msg_"},
-		{name: "not JSON", platform: Anthropic, path: "/v1/messages", body: "hello", status: 400, contains: "model"},
+		{name: "not JSON", platform: Anthropic, path: "/v1/messages", body: "hello", status: 400, contains: "not valid JSON"},
 		{name: "unknown model", platform: Anthropic, path: "/v1/messages", rules: Rules{Models: []string{"m"}}, status: 404, contains: "model: claude-opus-5-5"},
 		{name: "too large", platform: Anthropic, path: "/v1/messages", rules: Rules{BodyLimit: 10}, status: 413, contains: "request_too_large"},
 		{name: "aws good", platform: ClaudeOnAWS, path: "/v1/messages", fields: []string{"anthropic-workspace-id", "wrkspc_1"}, status: 200, contains: "claude-on-aws"},
