@@ -164,8 +164,12 @@ func show(s string) string {
 // looksSecret reports whether s has the form of an API key that someone put
 // where a name belongs. It is a net below the rule that only names are shown.
 func looksSecret(s string) bool {
-	return strings.HasPrefix(s, "sk-") || strings.Contains(s, "sk-ant-") || strings.HasPrefix(s, "AKIA") || strings.HasPrefix(s, "Bearer ")
+	return strings.Contains(s, "sk-ant-") ||
+		slices.ContainsFunc(secretPrefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }
+
+// What keys of Anthropic, AWS, Bedrock and Google and their tokens begin with.
+var secretPrefixes = []string{"sk-", "AKIA", "ABSK", "AIza", "ya29.", "Bearer "}
 
 // suggest is ` (did you mean "x"?)`, or "" when nothing is near.
 func suggest(word string, known []string) string {

@@ -1,6 +1,9 @@
 package config
 
-import "maps"
+import (
+	"cmp"
+	"maps"
+)
 
 // features compiles what a target, or one of its models, says about features:
 // list over base. base stays as it is.
@@ -30,7 +33,7 @@ func (c *compiler) feature(path string, f FileFeature) {
 		if c.catalog.Features != nil {
 			names = c.catalog.Features()
 		}
-		c.failKey(path, "unknown feature%s", suggest(f.Name, names))
+		c.failKey(path, "unknown feature%s", cmp.Or(suggest(f.Name, names), ": the feature matrix of the docs has the names"))
 	case !strippable && FeatureAction(f.Action) == FeatureStrip:
 		c.fail(path, "the request would mean something else without it: write keep or refuse")
 	}

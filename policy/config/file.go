@@ -341,7 +341,7 @@ type FileOther struct {
 	Mode string `yaml:",short" enum:"reject"`
 	// The target they go to: anthropic, claude-on-aws with keys, claude-on-google or foundry.
 	Target string `yaml:"target"`
-	// Method and path of what may go there, 1 to 64, as in `GET /v1/files/*`: `*` stands for the rest, at the end only. Never `/v1/organizations`, `/v1/user_profiles` or what Crossdoor handles.
+	// Method and path of what may go there, 1 to 64, as in `GET /v1/files/*`: `*` stands for the rest, at the end only. `/v1/organizations` and `/v1/user_profiles` never go there, whatever is allowed; what Crossdoor handles is handled.
 	Allow []string `yaml:"allow"`
 }
 

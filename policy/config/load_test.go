@@ -65,7 +65,7 @@ func TestBad(t *testing.T) {
 	}
 	var out strings.Builder
 	sections := strings.Split(string(data), "== ")[1:]
-	if len(sections) < 40 {
+	if len(sections) < 90 {
 		t.Fatalf("%d bad policies", len(sections))
 	}
 	for _, section := range sections {
@@ -164,6 +164,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(policy)
 	}
 	f.Add(goodPolicy)
+	f.Add(cloudPolicy)
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Load("f", []byte(text), testCatalog())
 		if (p == nil) == (err == nil) {

@@ -92,20 +92,28 @@ func (c *compiler) noID(t *Target, model string) string {
 	advice := "add it to the target's models"
 	if t.Platform == PlatformBedrock {
 		where += " with profile: " + string(t.Profile)
-		for _, p := range []Profile{ProfileNone, ProfileGeo, ProfileGlobal} {
-			at := t.modelPlace()
-			at.Profile = p
-			if c.catalog.ModelID == nil || p == t.Profile {
-				continue
-			}
-			if _, ok := c.catalog.ModelID(t.Platform, at, model); ok {
-				advice += ", or write profile: " + string(p)
-				break
-			}
-		}
+		advice += c.otherProfile(t, model)
 	}
 	return fmt.Sprintf("no ID for %s on target %q%s: %s%s", show(model), t.Name, where, advice, c.suggestModel(model))
 }
+
+// otherProfile names a profile that has an ID for the model; whether requests
+// may run elsewhere is for a person to say.
+func (c *compiler) otherProfile(t *Target, model string) string {
+	at := t.modelPlace()
+	for _, p := range []Profile{ProfileNone, ProfileGeo, ProfileGlobal} {
+		at.Profile = p
+		if c.catalog.ModelID == nil || p == t.Profile {
+			continue
+		}
+		if _, ok := c.catalog.ModelID(t.Platform, at, model); ok {
+			return ", or write profile: " + string(p) + " if requests may run " + profileReach[p]
+		}
+	}
+	return ""
+}
+
+var profileReach = map[Profile]string{ProfileNone: "in this region alone", ProfileGeo: "in all of the region's geography", ProfileGlobal: "anywhere"}
 
 // entryModel checks the model that an entry names in place of the client's.
 func (c *compiler) entryModel(path string, f FileEntry, t *Target) {

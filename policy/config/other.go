@@ -11,12 +11,12 @@ const maxAllow = 64
 
 var (
 	otherMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
-	// What no platform's path needs is left out: an escape could spell a path
-	// that is not allowed.
+	// What no platform's path needs is left out: an escape or an empty segment
+	// could spell a path that is not allowed.
 	otherPathForm = regexp.MustCompile(`^(/[A-Za-z0-9_.:@~-]+)+/?$`)
 	handledPaths  = []string{"/v1/messages", "/v1/messages/count_tokens", "/v1/models"}
-	// Organisations and their users are no matter of a request for a model.
-	forbiddenPaths = []string{"/v1/organizations", "/v1/user_profiles"}
+	// Organisations and their users are no matter of somebody who may use a model.
+	neverPaths = []string{"/v1/organizations", "/v1/user_profiles"}
 )
 
 // others compiles other_paths.
@@ -106,34 +106,52 @@ func parsePathRule(text string) (r PathRule, problem string) {
 		return r, "* stands for the rest of the path: it may only be at the end"
 	case !(r.Prefix && r.Path == "/") && !otherPathForm.MatchString(r.Path):
 		return r, "must have a path of plain segments, as in /v1/files/*: no blanks, no ?, no #, no %"
-	case strings.Contains(r.Path, "/./"), strings.Contains(r.Path, "/../"), strings.HasSuffix(r.Path, "/."), strings.HasSuffix(r.Path, "/.."):
+	case dotted(r.Path):
 		return r, "must have a path without . and .. segments"
 	}
-	// No platform says that case counts in its paths.
-	lower := PathRule{Path: strings.ToLower(r.Path), Prefix: r.Prefix}
-	for _, p := range forbiddenPaths {
-		if lower.below(p) {
-			return r, p + " is never sent on: write paths that do not reach it"
+	for _, p := range neverPaths {
+		if within(r.Path, p) {
+			return r, p + " is never sent on"
 		}
 	}
-	for _, p := range handledPaths {
-		if lower.matches(p) {
-			return r, p + " is planned like any request for a model: write paths that do not reach it"
-		}
+	if slices.Contains(handledPaths, strings.TrimSuffix(r.Path, "/")) && !r.Prefix {
+		return r, "is planned like any request for a model: it never goes on as it is"
 	}
 	return r, ""
 }
 
-func (r PathRule) matches(path string) bool {
+// within reports whether path is folder or below it. No platform says that case
+// counts in its paths.
+func within(path, folder string) bool {
+	path = strings.ToLower(path)
+	rest, inside := strings.CutPrefix(path, folder)
+	return inside && (rest == "" || rest[0] == '/')
+}
+
+// NeverPaths are the folders that no rule of other_paths reaches into, also one
+// that begins above them.
+func NeverPaths() []string { return slices.Clone(neverPaths) }
+
+// Allows reports whether a request goes on as it is. path is the client's, with
+// or without a query. A path that could be read in two ways (escapes, empty or
+// dotted segments) does not; nor does one that is planned.
+func (o *OtherPaths) Allows(method, path string) bool {
+	path, _, _ = strings.Cut(path, "?")
+	if !otherPathForm.MatchString(path) || dotted(path) || slices.Contains(handledPaths, strings.TrimSuffix(path, "/")) ||
+		slices.ContainsFunc(neverPaths, func(p string) bool { return within(path, p) }) {
+		return false
+	}
+	return slices.ContainsFunc(o.Allow, func(r PathRule) bool { return r.Method == method && r.takes(path) })
+}
+
+func (r PathRule) takes(path string) bool {
 	if r.Prefix {
 		return strings.HasPrefix(path, r.Path)
 	}
-	return strings.TrimSuffix(r.Path, "/") == path
+	return path == r.Path
 }
 
-// below reports whether the rule takes folder or something in it.
-func (r PathRule) below(folder string) bool {
-	rest, inside := strings.CutPrefix(r.Path, folder)
-	return r.matches(folder) || r.Prefix && strings.HasPrefix(folder+"/", r.Path) ||
-		inside && (rest == "" || rest[0] == '/')
+// dotted reports whether a path has a . or .. segment.
+func dotted(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, "/"), func(s string) bool { return s == "." || s == ".." })
 }

@@ -169,7 +169,7 @@ func toJSON(t *testing.T, text string) any {
 
 func TestSchemaAccepts(t *testing.T) {
 	s := compileSchema(t)
-	for name, text := range map[string]string{"minimal": minimalPolicy, "contract": goodPolicy} {
+	for name, text := range map[string]string{"minimal": minimalPolicy, "contract": goodPolicy, "clouds": cloudPolicy} {
 		t.Run(name, func(t *testing.T) {
 			if err := s.Validate(toJSON(t, text)); err != nil {
 				t.Error(err)
@@ -190,6 +190,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"a platform of a later issue", "auth that a platform does not have", "target members of a later issue",
 		"route members of a later issue", "top members of a later issue", "keys in the policy",
 		"durations", "sizes", "counts", "words", "wrong types", "wrong types inside",
+		"words of the cloud platforms", "a token in the policy", "tokens of the wrong shape", "features of the wrong shape",
+		"features without an ID", "portability and guard", "other_paths with another word",
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, rest, found := strings.Cut(string(data), "== "+name+"\n")
