@@ -85,7 +85,10 @@ func NewServer(o Options) *Server {
 
 // GRPCOptions are what a gRPC server must be made with to carry a Server.
 func GRPCOptions() []grpc.ServerOption {
-	const window = 32 << 20
+	const (
+		window        = 32 << 20
+		streamWorkers = 32
+	)
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(wire.Codec{}),
 		grpc.MaxRecvMsgSize(maxMessage),
@@ -94,6 +97,8 @@ func GRPCOptions() []grpc.ServerOption {
 		grpc.InitialConnWindowSize(window),
 		grpc.WriteBufferSize(256 << 10),
 		grpc.ReadBufferSize(256 << 10),
+		// Streams begin on goroutines whose stacks have grown already.
+		grpc.NumStreamWorkers(streamWorkers),
 		experimental.BufferPool(wire.BufferPool()),
 		// Envoy pings every 5 s; the default policy would drop its connections
 		// (envoy.md, rule 18).

@@ -71,6 +71,7 @@ func serveCommand() *cobra.Command {
 }
 
 func (f *serveFlags) run(ctx context.Context) error {
+	shareProcessors()
 	path, err := policyPath(f.policy)
 	if err != nil {
 		return err
