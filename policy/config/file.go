@@ -104,7 +104,7 @@ type FileTarget struct {
 	Auth string `yaml:"auth" enum:"key sigv4 adc entra"`
 	// With `auth: key`, and only then: where the keys are, in order of use; spread round-robin. 1 to 32, each once.
 	Keys []FileKey `yaml:"keys"`
-	// An access token in place of `auth: adc`'s own: `{env: NAME}` or `{file: PATH}`. Somebody else keeps it fresh.
+	// An access token in place of `auth: adc`'s own: `{env: NAME}` or `{file: PATH}`. It is used as it is: keeping it fresh is up to whoever wrote it.
 	Token FileToken `yaml:"token"`
 	// Client headers sent on besides the allow-list (`content-type`, `accept`, `user-agent`, `anthropic-version`, `anthropic-beta`, `anthropic-user-profile-id`, `x-stainless-*`, `anthropic-dangerous-direct-browser-access`).
 	ForwardHeaders []string `yaml:"forward_headers"`

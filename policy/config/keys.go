@@ -112,17 +112,19 @@ func (c *compiler) keysOf(path, parent string, target FileTarget, p front) []Key
 	return keys
 }
 
+// keysHint says what to write in place of keys that are not there.
 func keysHint(p front) string {
-	hint := "write keys: [{env: NAME}] or keys: [{file: PATH}]"
+	forms := []string{"keys: [{env: NAME}]", "keys: [{file: PATH}]"}
 	if p.passthrough {
-		hint = "write keys: [{env: NAME}], keys: [{file: PATH}] or keys: [passthrough]"
+		forms = append(forms, "keys: [passthrough]")
 	}
 	for _, a := range p.auths {
 		if a != AuthKey {
-			hint += ", or auth: " + string(a)
+			forms = append(forms, "auth: "+string(a))
 		}
 	}
-	return hint
+	last := len(forms) - 1
+	return "write " + strings.Join(forms[:last], ", ") + " or " + forms[last]
 }
 
 func (c *compiler) key(path string, f FileKey) (Key, bool) {

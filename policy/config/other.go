@@ -104,7 +104,7 @@ func parsePathRule(text string) (r PathRule, problem string) {
 		return r, "must begin with a method: " + strings.Join(otherMethods, ", ")
 	case strings.Contains(r.Path, "*"):
 		return r, "* stands for the rest of the path: it may only be at the end"
-	case !(r.Prefix && r.Path == "/") && !otherPathForm.MatchString(r.Path):
+	case !otherPathForm.MatchString(r.Path) && (r.Path != "/" || !r.Prefix):
 		return r, "must have a path of plain segments, as in /v1/files/*: no blanks, no ?, no #, no %"
 	case dotted(r.Path):
 		return r, "must have a path without . and .. segments"
