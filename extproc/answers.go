@@ -3,6 +3,7 @@ package extproc
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/crossdoor/crossdoor/envoy/names"
@@ -37,18 +38,23 @@ func (s *Server) attemptEdits(x *exchange, a *policy.Attempt, length int) header
 	t := entry.Target
 	spec, _ := platform.Get(t.Platform)
 	call := platform.Call{
-		Path:        x.client.path,
+		Operation:   platform.OperationOf(x.client.path),
 		Authority:   t.Endpoint.Authority(),
+		Model:       a.Model,
+		Stream:      x.run.Plan.Request.Stream,
 		Workspace:   t.Workspace,
 		Version:     x.client.value("anthropic-version"),
-		Beta:        x.client.all("anthropic-beta"),
+		Betas:       x.client.all("anthropic-beta"),
 		UserProfile: x.client.value("anthropic-user-profile-id"),
+		ContentType: x.client.value("content-type"),
+		Accept:      strings.Join(x.client.all("accept"), ", "),
 	}
+	// The plan leaves out a target that has no path for the request.
+	call.Path, _ = spec.Path(site(t), x.client.path, a.Model, call.Stream)
 	if t.Keys[a.Key].Source == config.KeyPassthrough {
-		call.Passthrough = true
-		call.Credential = x.client.credential()
+		call.Auth, call.Credential = platform.AuthPassthrough, x.client.credential()
 	} else {
-		call.Key, _ = s.keys.Value(t.Keys[a.Key].Place())
+		call.Secret, _ = s.keys.Value(t.Keys[a.Key].Place())
 	}
 	edits := headerEdits{set: make([]field, 0, 24), remove: make([]string, 0, 16)}
 	for _, h := range spec.Headers(call) {
@@ -63,6 +69,13 @@ func (s *Server) attemptEdits(x *exchange, a *policy.Attempt, length int) header
 	edits.put(names.Idle, config.IdleHeader(x.run.Plan.Route.Idle(entry, x.run.Plan.Request.Stream)))
 	edits.put(names.Look, "")
 	return edits
+}
+
+func site(t *config.Target) platform.Site {
+	return platform.Site{
+		Region: t.Region, Project: t.Project, Location: t.Location, Workspace: t.Workspace, Resource: t.Resource,
+		Profile: string(t.Profile), Hosting: string(t.Hosting),
+	}
 }
 
 func forwardedValue(x *exchange, t *config.Target, name string) string {

@@ -9,8 +9,9 @@ import (
 // are loaded with it.
 func Catalog() config.Catalog {
 	return config.Catalog{
-		ModelID: func(name string, _ config.ModelPlace, model string) (string, bool) {
-			return platform.ModelID(name, model)
+		ModelID: func(name string, at config.ModelPlace, model string) (string, bool) {
+			site := platform.Site{Region: at.Region, Profile: string(at.Profile), Hosting: string(at.Hosting)}
+			return platform.ModelID(name, site, model)
 		},
 		Models: platform.Models,
 	}

@@ -27,7 +27,7 @@ func TestPlanHealthy(t *testing.T) {
 		id := metaOf(answer)[names.MetaID]
 		wantSet := map[string]string{
 			":authority": "127.0.0.1:9101", ":path": "/v1/messages", "accept-encoding": "identity", "anthropic-beta": "x-1",
-			"anthropic-version": "2023-06-01", "x-api-key": secrets["KEY_A"],
+			"anthropic-version": "2023-06-01", "content-type": "application/json", "x-api-key": secrets["KEY_A"],
 			names.ID: id, names.Target: "crossdoor-target-a", names.Prepared: "yes", names.Length: itoa(len(plainBody)),
 			names.TimeoutMS: "62500", names.Idle: "480s", names.EnvoyMaxRetries: "14",
 		}
@@ -35,7 +35,8 @@ func TestPlanHealthy(t *testing.T) {
 			t.Errorf("set (-want +got):\n%s", diff)
 		}
 		wantRemoved := []string{
-			"authorization", "api-key", "anthropic-workspace-id", "anthropic-user-profile-id", names.Look, names.Node, "authorization", "cookie",
+			"authorization", "api-key", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256", "x-goog-user-project",
+			"anthropic-workspace-id", "anthropic-user-profile-id", "accept", names.Look, names.Node, "authorization", "cookie",
 		}
 		if diff := cmp.Diff(wantRemoved, removedHeaders(answer)); diff != "" {
 			t.Errorf("removed (-want +got):\n%s", diff)

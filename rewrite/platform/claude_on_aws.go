@@ -4,10 +4,14 @@ package platform
 // workspace is bound to its region and goes out with every request. Model IDs
 // are the first-party ones, also those that the table does not know.
 var claudeOnAWS = Spec{
-	Name:            "claude-on-aws",
-	HostPattern:     "aws-external-anthropic.{region}.api.aws",
-	BodyLimit:       32 * mib,
-	ImageLimit:      10 * mib,
+	Name:       "claude-on-aws",
+	Errors:     SchemaMessages | SchemaAWS,
+	SigV4:      "aws-external-anthropic",
+	BodyLimit:  32 * mib,
+	ImageLimit: 10 * mib,
+
+	host:            "aws-external-anthropic.{region}.api.aws",
+	others:          []string{"/v1/"},
 	workspaceHeader: true,
 	modelID:         asItIs,
 }

@@ -12,10 +12,16 @@ const (
 	headerAPIKey         = "x-api-key"
 	headerAuthorization  = "authorization"
 	headerAzureKey       = "api-key"
+	headerAmzDate        = "x-amz-date"
+	headerAmzToken       = "x-amz-security-token"
+	headerAmzHash        = "x-amz-content-sha256"
+	headerUserProject    = "x-goog-user-project"
 	headerVersion        = "anthropic-version"
 	headerBeta           = "anthropic-beta"
 	headerWorkspace      = "anthropic-workspace-id"
 	headerUserProfile    = "anthropic-user-profile-id"
+	headerContentType    = "content-type"
+	headerAccept         = "accept"
 	headerAcceptEncoding = "accept-encoding"
 )
 
@@ -23,18 +29,40 @@ const (
 // expects is what there was before it had a choice.
 const DefaultVersion = "2023-06-01"
 
-// Call is what the headers of one attempt are made from.
+// Auth is how an attempt authenticates.
+type Auth uint8
+
+// The ways. A key goes where the platform wants keys. A token is Google's or
+// Entra's: always a bearer. Signed is SigV4: the signer's headers are put in
+// with Set afterwards. Passthrough sends the client's own credential.
+const (
+	AuthKey Auth = iota
+	AuthToken
+	AuthSigned
+	AuthPassthrough
+)
+
+// Call is what the headers of one attempt, and the changes to its body, are made
+// from. What the client did not send is "".
 type Call struct {
-	Path      string // the client's :path, query included
+	Operation Operation
+	Path      string // the platform's, by Spec.Path
 	Authority string // the target's host, with its port where it is not the scheme's
-	Key       string // the target's key; not used with Passthrough
-	// Passthrough sends Credential, the client's own.
-	Passthrough bool
-	Credential  ClientCredential
-	Workspace   string   // the target's
-	Version     string   // the client's anthropic-version; "" is absent
-	Beta        []string // the client's anthropic-beta lines as they came
-	UserProfile string   // the client's anthropic-user-profile-id; "" is absent
+	Model     string // the platform's ID
+	Stream    bool   // the client asks for a stream
+
+	Auth       Auth
+	Secret     string // of AuthKey and AuthToken
+	Credential ClientCredential
+	Workspace  string // the target's
+	// UserProject is the Google Cloud project that pays; "" leaves it to Google.
+	UserProject string
+
+	Version     string   // the client's anthropic-version
+	Betas       []string // tokens, or header lines of them; none that the platform refuses
+	UserProfile string   // the client's anthropic-user-profile-id
+	ContentType string   // the client's content-type
+	Accept      string   // the client's accept
 }
 
 // ClientCredential is what the client sent, by header: each may be empty.
@@ -51,41 +79,92 @@ type Header struct{ Name, Value string }
 // value or to be removed. The list has the same names in the same order for
 // every platform and call; the slice is the caller's. It carries secrets.
 func (s *Spec) Headers(c Call) []Header {
-	apiKey, authorization := c.credential()
-	version := c.Version
-	if version == "" {
-		version = DefaultVersion
+	apiKey, authorization := s.credential(c)
+	var version, betas, profile, workspace, project string
+	if s.body.version == "" {
+		version = or(c.Version, DefaultVersion)
 	}
-	workspace := ""
+	if !s.body.betas {
+		betas = strings.Join(s.keptBetas(c.Betas), ",")
+	}
+	if !s.body.profile {
+		profile = c.UserProfile
+	}
 	if s.workspaceHeader {
 		workspace = c.Workspace
 	}
+	if s.userProject {
+		project = c.UserProject
+	}
+	accept := s.accept
+	if c.Operation == Messages && c.Stream {
+		accept = s.acceptStream
+	}
 	return []Header{
-		{headerPath, s.PathPrefix + c.Path},
+		{headerPath, c.Path},
 		{headerAuthority, c.Authority},
 		{headerAPIKey, apiKey},
 		{headerAuthorization, authorization},
 		{headerAzureKey, ""},
+		{headerAmzDate, ""},
+		{headerAmzToken, ""},
+		{headerAmzHash, ""},
+		{headerUserProject, project},
 		{headerVersion, version},
-		{headerBeta, strings.Join(s.keptBetas(c.Beta), ",")},
+		{headerBeta, betas},
 		{headerWorkspace, workspace},
-		{headerUserProfile, c.UserProfile},
+		{headerUserProfile, profile},
+		{headerContentType, or(s.contentType, c.ContentType)},
+		{headerAccept, or(accept, c.Accept)},
 		{headerAcceptEncoding, "identity"},
 	}
 }
 
-// credential is one of the two, never both: a key of ours goes out as x-api-key,
-// the client's own in the header it came in. Of a client that sent both, the key
-// is the platform's: the other may well be meant for the ingress.
-func (c Call) credential() (apiKey, authorization string) {
-	switch {
-	case !c.Passthrough:
-		return c.Key, ""
-	case c.Credential.APIKey != "":
-		return c.Credential.APIKey, ""
+// Set gives a header of the list its value and reports whether the list has it:
+// a signature may only have headers that every other attempt removes.
+func Set(list []Header, name, value string) bool {
+	for i := range list {
+		if list[i].Name == name {
+			list[i].Value = value
+			return true
+		}
 	}
-	return "", c.Credential.Authorization
+	return false
 }
+
+func or(value, instead string) string {
+	if value == "" {
+		return instead
+	}
+	return value
+}
+
+// credential is one of the two, never both. The client's own goes out in the
+// header it came in; of a client that sent both, the key is the platform's: the
+// other may well be meant for the ingress.
+func (s *Spec) credential(c Call) (apiKey, authorization string) {
+	switch {
+	case c.Auth == AuthSigned:
+		return "", ""
+	case c.Auth == AuthPassthrough && c.Credential.APIKey != "":
+		return c.Credential.APIKey, ""
+	case c.Auth == AuthPassthrough:
+		return "", c.Credential.Authorization
+	case c.Secret == "":
+		return "", ""
+	case c.Auth == AuthToken || s.keyAsBearer:
+		return "", "Bearer " + c.Secret
+	}
+	return c.Secret, ""
+}
+
+// beta says what the loss of a refused token means.
+type beta uint8
+
+const (
+	betaMatters beta = iota + 1
+	betaNoOp         // the token changes nothing any more: dropping it is lossless
+)
 
 // keptBetas are the tokens of all lines, in order, each once, without those that
 // the platform refuses.
@@ -118,7 +197,7 @@ func tokens(lines []string) (all []string) {
 // allowed are the client's headers that a platform receives, besides what
 // Headers sets and x-stainless-*.
 var allowed = []string{
-	"content-type", "accept", "user-agent", headerVersion, headerBeta, headerUserProfile,
+	headerContentType, headerAccept, "user-agent", headerVersion, headerBeta, headerUserProfile,
 	"anthropic-dangerous-direct-browser-access",
 }
 

@@ -10,10 +10,15 @@ var modelsTSV string
 
 // row is one model of the table; "" is an ID that is not known or not offered.
 type row struct {
-	id      string // first-party, canonical: dated before the 4.6 generation
-	alias   string // the dateless form of a dated ID
-	foundry string // default deployment name
-	retired bool   // on the platforms that Anthropic operates
+	id             string   // first-party, canonical: dated before the 4.6 generation
+	alias          string   // the dateless form of a dated ID
+	bedrock        string   // base ID
+	profiles       []string // prefixes of its inference profiles
+	mantle         string
+	vertex         string
+	foundry        string // default deployment name
+	foundryHosting string // "anthropic" alone, "both"; "" is not known
+	retired        bool   // on the platforms that Anthropic operates
 }
 
 // table has the rows in the file's order; byName finds a row by ID or alias.
@@ -31,10 +36,15 @@ func load(text string) ([]row, map[string]*row) {
 		cells := strings.Split(line, "\t")
 		cell := func(name string) string { return strings.TrimPrefix(cells[column[name]], "-") }
 		rows = append(rows, row{
-			id:      cell("id"),
-			alias:   cell("alias"),
-			foundry: cell("foundry_name"),
-			retired: cell("state") == "retired",
+			id:             cell("id"),
+			alias:          cell("alias"),
+			bedrock:        cell("bedrock_id"),
+			profiles:       strings.FieldsFunc(cell("bedrock_profiles"), func(c rune) bool { return c == ',' }),
+			mantle:         cell("mantle_id"),
+			vertex:         cell("vertex_id"),
+			foundry:        cell("foundry_name"),
+			foundryHosting: cell("foundry_hosting"),
+			retired:        cell("state") == "retired",
 		})
 		r := &rows[len(rows)-1]
 		index[r.id] = r
@@ -65,23 +75,15 @@ func Known(model string) bool {
 	return ok
 }
 
-// ModelID is the ID by which the named platform knows a client's model. The
-// platforms with first-party IDs take every name as it is, aliases and unknown
-// ones too; the others only what the table has for them.
-func ModelID(platform, model string) (string, bool) {
+// ModelID is the ID by which the named platform knows a client's model, at a
+// site. The platforms with first-party IDs take every name as it is, aliases and
+// unknown ones too; the others only what the table has for them.
+func ModelID(platform string, at Site, model string) (id string, ok bool) {
 	s, ok := Get(platform)
 	if !ok {
 		return "", false
 	}
-	return s.modelID(model)
+	return s.modelID(at, model)
 }
 
-func asItIs(model string) (string, bool) { return model, model != "" }
-
-func deployment(model string) (string, bool) {
-	r, ok := byName[model]
-	if !ok || r.foundry == "" {
-		return "", false
-	}
-	return r.foundry, true
-}
+func asItIs(_ Site, model string) (string, bool) { return model, model != "" }
