@@ -197,28 +197,40 @@ func TestAttemptsAllEjected(t *testing.T) {
 	})
 }
 
-// Waits are the judge's: it answers when the next attempt is due.
+// Waits are the judge's: it answers when the next attempt is due, which a header
+// or the error object says.
 func TestAttemptWaits(t *testing.T) {
 	yaml := withRoute("actions: {rate_limit: retry}, same_target_retries: 1")
-	inWorld(t, yaml, func(r *replica) {
-		e := r.post(plainBody)
-		start := time.Now()
-		limited := from(429, "application/json", "retry-after", "3")
-		if m := e.judged(r, limited, errorBody("rate_limit_error", "slow")); !retries(m) {
-			t.Fatalf("got %v", m)
-		}
-		if took := time.Since(start); took < 3*time.Second || took > 3250*time.Millisecond {
-			t.Errorf("waited %v", took)
-		}
-		if e.attempt(r); e.headers[names.Target] != "crossdoor-target-a" {
-			t.Errorf("attempt 2 goes to %s", e.headers[names.Target])
-		}
-		e.served()
-		rec := r.record()
-		if a := rec.Attempts[0]; a.Decision != trail.DecisionRetry || a.WaitedMS < 3000 || a.RetryAfterMS != 3000 || rec.Outcome != trail.OutcomeServed {
-			t.Errorf("%s %+v", rec.Outcome, a)
-		}
-	})
+	const retryInfo = `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"slow","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3s"}]}}`
+	for _, c := range []struct {
+		name    string
+		limited map[string]string
+		body    string
+	}{
+		{"header", from(429, "application/json", "retry-after", "3"), errorBody("rate_limit_error", "slow")},
+		{"error object", from(429, "application/json"), retryInfo},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, yaml, func(r *replica) {
+				e := r.post(plainBody)
+				start := time.Now()
+				if m := e.judged(r, c.limited, c.body); !retries(m) {
+					t.Fatalf("got %v", m)
+				}
+				if took := time.Since(start); took < 3*time.Second || took > 3250*time.Millisecond {
+					t.Errorf("waited %v", took)
+				}
+				if e.attempt(r); e.headers[names.Target] != "crossdoor-target-a" {
+					t.Errorf("attempt 2 goes to %s", e.headers[names.Target])
+				}
+				e.served()
+				rec := r.record()
+				if a := rec.Attempts[0]; a.Decision != trail.DecisionRetry || a.WaitedMS < 3000 || a.RetryAfterMS != 3000 || rec.Outcome != trail.OutcomeServed {
+					t.Errorf("%s %+v", rec.Outcome, a)
+				}
+			})
+		})
+	}
 }
 
 // A held answer that breaks never comes back to the judge: the next attempt

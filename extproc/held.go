@@ -176,6 +176,7 @@ func (h *held) readError() { h.failedWith(messages.ParseError(h.answer.ContentTy
 func (h *held) failedWith(e messages.ErrorBody) {
 	h.answer.Envelope = envelopes[e.Envelope]
 	h.answer.ErrorType, h.answer.ErrorCode, h.answer.Message = e.Type, e.Code, e.Message
+	h.answer.RetryDelay = e.RetryDelay
 }
 
 var envelopes = map[messages.Envelope]policy.Envelope{

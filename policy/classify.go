@@ -23,7 +23,7 @@ func Classify(a Answer, now time.Time) Outcome {
 		o.Reason = "status_" + strconv.Itoa(a.Status)
 	}
 	if v.kind != config.KindOK && fromProvider(a.Local) {
-		o.RetryAfter, o.HasRetryAfter = RetryAfter(a.Header, now)
+		o.RetryAfter, o.HasRetryAfter = retryTime(&a, now)
 	}
 	return o
 }

@@ -37,6 +37,9 @@ type Answer struct {
 	ErrorType string
 	ErrorCode string
 	Message   string
+	// RetryDelay is the wait that the error object asks for (Google's RetryInfo);
+	// 0: none. Headers come before it.
+	RetryDelay time.Duration
 
 	// Header returns a response header by its lower-case name, "" when absent.
 	// nil is a response without headers.

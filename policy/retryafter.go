@@ -38,6 +38,15 @@ func RetryAfter(header func(name string) string, now time.Time) (time.Duration, 
 	return latestReset(header, now)
 }
 
+// retryTime is the wait that an answer asks for: by its headers, else by its
+// error object, the last in the contract's order.
+func retryTime(a *Answer, now time.Time) (time.Duration, bool) {
+	if d, ok := RetryAfter(a.Header, now); ok {
+		return d, true
+	}
+	return min(max(a.RetryDelay, 0), longestRetryAfter), a.RetryDelay > 0
+}
+
 // latestReset is the last moment at which an exhausted bucket is filled again.
 // Buckets that still hold something do not count: theirs is no reason to wait.
 func latestReset(header func(string) string, now time.Time) (time.Duration, bool) {

@@ -67,6 +67,38 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// The error object's own time is the last that is asked.
+func TestRetryTimeOfAnErrorObject(t *testing.T) {
+	const left, reset = "anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"
+	delayed := with(google(429, "RESOURCE_EXHAUSTED"), func(a *Answer) { a.RetryDelay = 12500 * time.Millisecond })
+	for _, c := range []struct {
+		name   string
+		answer Answer
+		want   time.Duration
+		ok     bool
+	}{
+		{"alone", delayed, 12500 * time.Millisecond, true},
+		{"after a header", with(delayed, func(a *Answer) { a.Header = headers("retry-after", "3") }), 3 * time.Second, true},
+		{"after a stated 0", with(delayed, func(a *Answer) { a.Header = headers("retry-after", "0") }), 0, true},
+		{"after a reset", with(delayed, func(a *Answer) {
+			a.Header = headers(left, "0", reset, noon.Add(time.Minute).Format(time.RFC3339))
+		}), time.Minute, true},
+		{"malformed headers", with(delayed, func(a *Answer) { a.Header = headers("retry-after", "soon") }), 12500 * time.Millisecond, true},
+		{"of an event", with(delayed, func(a *Answer) { a.Stream, a.Status, a.ErrorType = true, 200, "rate_limit_error" }), 12500 * time.Millisecond, true},
+		{"absurd", with(delayed, func(a *Answer) { a.RetryDelay = 1 << 62 }), longestRetryAfter, true},
+		{"none", google(429, "RESOURCE_EXHAUSTED"), 0, false},
+		{"negative", with(delayed, func(a *Answer) { a.RetryDelay = -1 }), 0, false},
+		{"not the platform's", with(delayed, func(a *Answer) { a.Local = "UF;upstream" }), 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := Classify(c.answer, noon)
+			if o.RetryAfter != c.want || o.HasRetryAfter != c.ok {
+				t.Errorf("got %v %v, want %v %v", o.RetryAfter, o.HasRetryAfter, c.want, c.ok)
+			}
+		})
+	}
+}
+
 func TestCooldown(t *testing.T) {
 	route := config.RetryAfter{Default: 2 * time.Second, Max: time.Minute}
 	for _, c := range []struct {
