@@ -17,6 +17,11 @@ var known = []string{
 	"tool:bash", "tool:text_editor", "tool:memory", "tool:computer", "tool:tool_search_tool", "tool:web_search", "block:tool_reference", "block:compaction",
 }
 
+// knownToVendor are what the vendor's own platforms know besides.
+var knownToVendor = strings.Fields(`service_tier diagnostics inference_geo speed container billing_policy fallback_credit_token tools.defer_loading
+	tool:web_fetch tool:code_execution tool:computer_toolset tool:browser_toolset tool:tool_search_tool
+	block:mcp_tool_use block:mcp_tool_result block:fallback output_config.task_budget`)
+
 // gates are features that a beta opens: one of the beginnings must be in the
 // request's list. A body that has the member without the beta has lost it on the
 // way.
@@ -199,6 +204,9 @@ func (a *asked) checkBetas() string {
 func (a asked) checkFeatures() string {
 	f := finder{maxImage: a.traits.image}
 	f.body(a.root)
+	if a.strict {
+		f.limits(shortName(a.platform, a.r.Model), a.root)
+	}
 	for _, x := range f.found {
 		if a.refuses(x.feature) {
 			return x.why
@@ -211,7 +219,7 @@ func (a asked) refuses(feature string) bool {
 	switch {
 	case feature == "" || slices.Contains(a.rules.Refuse, feature):
 		return true
-	case slices.Contains(a.rules.Allow, feature), feature == "anthropic_version", feature == "anthropic_beta":
+	case slices.Contains(a.rules.Allow, feature), feature == "anthropic_version", feature == "anthropic_beta": // checkVersion and checkBetas have seen them
 		return false
 	case slices.Contains(a.traits.refuses, feature) && !a.excepted(feature),
 		a.rules.Hosting == "azure" && slices.Contains(onAzure, feature):
@@ -222,7 +230,8 @@ func (a asked) refuses(feature string) bool {
 			return slices.ContainsFunc(opens, func(o string) bool { return strings.HasPrefix(b, o) })
 		})
 	}
-	return a.traits.strict && !slices.Contains(known, date.ReplaceAllString(feature, ""))
+	vendors := !a.traits.strict && slices.Contains(knownToVendor, feature)
+	return a.strict && !vendors && !slices.Contains(known, feature)
 }
 
 // excepted is what a platform has of a feature that it mostly refuses.

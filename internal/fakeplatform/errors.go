@@ -1,6 +1,7 @@
 package fakeplatform
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 )
@@ -43,11 +44,13 @@ func HTML(status int) Answer {
 }
 
 func jsonAnswer(status int, v any, fields []Field) Answer {
-	body, err := json.Marshal(v)
-	if err != nil { // only maps of strings come here
-		body = []byte("{}")
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil { // only maps of strings come here
+		b.WriteString("{}")
 	}
-	a := Raw(status, "application/json", body, fields...)
+	a := Raw(status, "application/json", bytes.TrimSpace(b.Bytes()), fields...)
 	a.Name = "error " + strconv.Itoa(status)
 	return a
 }

@@ -11,8 +11,8 @@ import (
 // finding is a feature that a body uses, with the text of a platform without it.
 // feature is a top-level member (`service_tier`), a member of a known object
 // (`output_config.format`, `cache_control.ttl`), `tool:` and the type of a tool
-// without its date, `tools.` and a tool's member, `source.url`, `block:` and an
-// unknown block. feature "" is wrong everywhere.
+// without its date, `tools.` and a tool's member, `source.url`, `block:` and the
+// type of a block that not every platform has. feature "" is wrong everywhere.
 type finding struct{ feature, why string }
 
 // finder goes through a body and notes what it finds, in the body's order.
@@ -119,14 +119,10 @@ func blockFeature(kind string, v *value) string {
 	switch kind {
 	case "server_tool_use":
 		return "tool:" + family(v.get("name").text())
-	case "mcp_tool_use", "mcp_tool_result":
-		return "mcp_servers"
 	case "container_upload":
 		return "source.file"
-	case "fallback":
-		return "fallbacks"
-	case "compaction":
-		return "block:compaction"
+	case "mcp_tool_use", "mcp_tool_result":
+		return "block:" + kind
 	}
 	if tool, ok := strings.CutSuffix(kind, "_tool_result"); ok {
 		return "tool:" + family(tool)
@@ -189,9 +185,7 @@ func (f *finder) tool(path string, v *value) {
 	if custom {
 		tagged = path + ".custom"
 	} else {
-		feature := "tool:" + family(kind)
-		f.tag(feature, path, kind, "bash_20250124", "custom", "memory_20250818", "text_editor_20250728")
-		f.tag("tool:"+kind, path, kind, "bash_20250124", "custom", "memory_20250818", "text_editor_20250728")
+		f.tag("tool:"+family(kind), path, kind, "bash_20250124", "custom", "memory_20250818", "text_editor_20250728")
 	}
 	for i, name := range v.names {
 		switch {

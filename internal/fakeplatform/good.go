@@ -116,6 +116,11 @@ func BlockStart(index int) []byte {
 	return Event("content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, index))
 }
 
+// BlockStartOf opens a block of any type; block is its JSON.
+func BlockStartOf(index int, block string) []byte {
+	return Event("content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, index, block))
+}
+
 // TextDelta is the first kind of content event.
 func TextDelta(index int, text string) []byte {
 	return Event("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%q}}`, index, text))

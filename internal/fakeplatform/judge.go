@@ -91,6 +91,8 @@ func checkPath(platform string, rules Rules, r *Request) (string, Answer) {
 		return front(platform, 403, "", "Permission denied on resource project "+c.project+".")
 	case rules.Location != "" && c.location != rules.Location:
 		return front(platform, 404, "", "Not found: location "+c.location)
+	case platform == Vertex && !vertexHost(r.Get("host"), c.location):
+		return front(platform, 404, "", "Not found: location "+c.location+" at "+r.Get("host"))
 	case platform == ClaudeOnGoogle && rules.Workspace != "" && c.workspace != rules.Workspace:
 		return front(platform, 404, "", "workspace not found")
 	}

@@ -153,6 +153,21 @@ func servedByVertex(rules Rules, name, location string) bool {
 	return multi || strings.ContainsRune(cloudModels[i].vertex, '@') || strings.HasSuffix(cloudModels[i].vertex, "-4-6")
 }
 
+// vertexHost reports whether a host serves a location. Names that are not
+// Google's (a test's) serve all.
+func vertexHost(host, location string) bool {
+	if !strings.HasSuffix(host, "googleapis.com") {
+		return true
+	}
+	switch location {
+	case "global":
+		return host == "aiplatform.googleapis.com"
+	case "us", "eu":
+		return host == "aiplatform."+location+".rep.googleapis.com"
+	}
+	return host == location+"-aiplatform.googleapis.com"
+}
+
 // shortName is the name that an answer has for a model's ID.
 func shortName(platform, id string) string {
 	switch platform {

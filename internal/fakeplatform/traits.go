@@ -56,7 +56,7 @@ var traitsOf = map[string]traits{
 	},
 	Vertex: {
 		ways: []string{wayToken}, version: "vertex-2023-10-16", ids: "msg_vrtx_fake_", body: 30 << 20, image: 5 << 20, strict: true,
-		refuses: slices.Concat(hostSide, elsewhere, serverTools, newToolsets, []string{"service_tier"}),
+		refuses: slices.Concat(hostSide, elsewhere, serverTools, newToolsets, []string{"service_tier", "user_profile_id"}),
 	},
 	Foundry: {
 		ways: []string{wayKey, wayToken}, ids: "msg_fake_foundry_", body: 32<<20 + 1024, image: 10 << 20,
@@ -65,11 +65,11 @@ var traitsOf = map[string]traits{
 }
 
 // onAzure are the features that Foundry refuses besides for hosting azure.
-var onAzure = slices.Concat(serverTools, structured, []string{"tool:tool_search_tool", "tools.defer_loading", "mcp_servers", "container", "source.file"})
+var onAzure = slices.Concat(serverTools, structured, []string{"tool:tool_search_tool", "tools.defer_loading", "mcp_servers", "block:mcp_tool_use", "block:mcp_tool_result", "container", "source.file"})
 
 // Features that go together; traitsOf says who refuses them.
 var (
-	hostSide    = []string{"inference_geo", "speed", "mcp_servers", "container", "fallbacks", "thread", "diagnostics", "tool:fallback"}
+	hostSide    = []string{"inference_geo", "speed", "mcp_servers", "container", "fallbacks", "thread", "diagnostics"}
 	elsewhere   = []string{"source.url", "source.file"}
 	serverTools = []string{"tool:web_search", "tool:web_fetch", "tool:code_execution", "tool:advisor", "tool:mcp_toolset", "tools.allowed_callers"}
 	newToolsets = []string{"tool:computer_toolset", "tool:browser_toolset"}
