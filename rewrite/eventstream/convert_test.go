@@ -80,14 +80,13 @@ func TestConvertAWholeAnswer(t *testing.T) {
 		{"content_block_delta", textEvent},
 		{"message_delta", deltaEvent},
 	}
-	var stream []byte
-	var want string
+	var stream, before []byte
 	for _, e := range events {
 		stream = append(stream, chunk(e[1])...)
-		want += sent(e[0], e[1])
+		before = append(before, sent(e[0], e[1])...)
 	}
 	stream = append(stream, chunk(`{"type":"message_stop",`+metrics+`}`)...)
-	want += sent("message_stop", stopEvent)
+	want := string(before) + sent("message_stop", stopEvent)
 	for n := range len(stream) + 1 {
 		var c Converter
 		got, told := convert(&c, stream[:n], stream[n:])
@@ -180,9 +179,10 @@ func TestConvertEndings(t *testing.T) {
 		{"end inside a frame", chunk(textEvent)[:50], failure("api_error", cutText), "", ErrEnded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			after := join(chunk(textEvent), chunk(stopEvent), exception("throttlingException", ""))
-			if c.err == ErrEnded {
-				after = nil
+			ended := errors.Is(c.err, ErrEnded)
+			var after []byte
+			if !ended {
+				after = join(chunk(textEvent), chunk(stopEvent), exception("throttlingException", ""))
 			}
 			conv := Converter{MaxPayload: 1000}
 			got, events := convert(&conv, chunk(startEvent), c.stream, after)
@@ -190,7 +190,7 @@ func TestConvertEndings(t *testing.T) {
 				t.Fatalf("%s\nwant %s", got, head+c.want)
 			}
 			a := conv.Account()
-			if a.Stop || !errors.Is(conv.Err(), c.err) || (a.Err == nil) != (c.err == ErrEnded) || (a.Err != nil && a.Err.Type != c.typ) {
+			if a.Stop || !errors.Is(conv.Err(), c.err) || (a.Err == nil) != ended || (a.Err != nil && a.Err.Type != c.typ) {
 				t.Errorf("%+v %+v, %v; want %q, %v", a, a.Err, conv.Err(), c.typ, c.err)
 			}
 			if n := len(events); a.Err != nil && (n != 2 || !strings.HasPrefix(events[1], "error error {")) {

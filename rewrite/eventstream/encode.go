@@ -38,7 +38,7 @@ func AppendFrame(dst []byte, f *Frame) []byte {
 // appendHeader appends a header whose value is a string.
 func appendHeader(dst []byte, name string, value []byte) []byte {
 	value = value[:min(len(value), MaxValue)]
-	dst = append(dst, byte(len(name)))
+	dst = append(dst, byte(len(name))) //nolint:gosec // names are this file's, and short
 	dst = append(dst, name...)
 	dst = append(dst, typeString)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(value))) //nolint:gosec // cut above

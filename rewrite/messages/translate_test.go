@@ -184,17 +184,17 @@ func TestTypeForException(t *testing.T) {
 
 func TestTokenCount(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"inputTokens":0}`:                 `{"input_tokens":0}`,
-		` { "x":[1], "inputTokens" : 123 }`: `{"input_tokens":123}`,
-		`{"inputTokens":"1"}`:               "",
-		`{"inputTokens":-1}`:                "",
-		`{"inputTokens":1.5}`:               "",
-		`{"inputTokens":1`:                  "",
-		`{"inputTokens":1}x`:                "",
-		`{"input_tokens":1}`:                "",
-		`{"x":{"inputTokens":1}}`:           "",
-		`[]`:                                "",
-		``:                                  "",
+		`{"inputTokens":0}`:               `{"input_tokens":0}`,
+		`{"x":[1], "inputTokens" : 123 }`: `{"input_tokens":123}`,
+		`{"inputTokens":"1"}`:             "",
+		`{"inputTokens":-1}`:              "",
+		`{"inputTokens":1.5}`:             "",
+		`{"inputTokens":1`:                "",
+		`{"inputTokens":1}x`:              "",
+		`{"input_tokens":1}`:              "",
+		`{"x":{"inputTokens":1}}`:         "",
+		`[]`:                              "",
+		``:                                "",
 	} {
 		out, ok := TokenCount([]byte(body))
 		if string(out) != want || ok != (want != "") {
