@@ -117,7 +117,7 @@ func countBody(doc *document) (*document, string) {
 }
 
 // checkShape looks at the members that differ by platform and path.
-func (a asked) checkShape() string {
+func (a *asked) checkShape() string {
 	model := a.root.get("model")
 	inPath := a.r.call.model != ""
 	switch {
@@ -145,7 +145,7 @@ func (a asked) checkShape() string {
 	return a.checkVersion()
 }
 
-func (a asked) checkVersion() string {
+func (a *asked) checkVersion() string {
 	v := a.root.get("anthropic_version")
 	want := cmp.Or(a.rules.Version, a.traits.version)
 	switch {
@@ -201,7 +201,7 @@ func (a *asked) checkBetas() string {
 	return ""
 }
 
-func (a asked) checkFeatures() string {
+func (a *asked) checkFeatures() string {
 	f := finder{maxImage: a.traits.image}
 	f.body(a.root)
 	if a.strict {
@@ -215,7 +215,7 @@ func (a asked) checkFeatures() string {
 	return ""
 }
 
-func (a asked) refuses(feature string) bool {
+func (a *asked) refuses(feature string) bool {
 	switch {
 	case feature == "" || slices.Contains(a.rules.Refuse, feature):
 		return true
@@ -235,7 +235,7 @@ func (a asked) refuses(feature string) bool {
 }
 
 // excepted is what a platform has of a feature that it mostly refuses.
-func (a asked) excepted(feature string) bool {
+func (a *asked) excepted(feature string) bool {
 	switch a.platform {
 	case Bedrock: // structured outputs came with the models from 4.5 to 4.6
 		name := a.r.Model

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -225,7 +226,7 @@ func (p *parser) number() error {
 		}
 		return p.i - n
 	}
-	at := func(any string) bool { return p.i < len(p.b) && bytes.IndexByte([]byte(any), p.b[p.i]) >= 0 }
+	at := func(chars string) bool { return p.i < len(p.b) && strings.IndexByte(chars, p.b[p.i]) >= 0 }
 	if at("-") {
 		p.i++
 	}
@@ -287,7 +288,7 @@ func (p *parser) str() error {
 // escape is the length of the escape at i: both halves of a surrogate pair are
 // one.
 func (p *parser) escape(i int) (int, error) {
-	if i+1 >= len(p.b) || bytes.IndexByte([]byte(`"\/bfnrtu`), p.b[i+1]) < 0 {
+	if i+1 >= len(p.b) || strings.IndexByte(`"\/bfnrtu`, p.b[i+1]) < 0 {
 		return 0, p.fail(i, "not an escape")
 	}
 	if p.b[i+1] != 'u' {

@@ -162,7 +162,7 @@ func TestBedrockHeadersAndBody(t *testing.T) {
 		{name: "no max_tokens", platform: Bedrock, body: strings.Replace(bedrockBody, `"max_tokens":5,`, "", 1), status: 400, contains: "max_tokens: Field required"},
 		v("model", `"model":"m"`, "model: Extra inputs are not permitted"),
 		v("stream", `"stream":false`, "stream: Extra inputs are not permitted"),
-		v("unknown member", `"zz_future":1`, "zz_future: Extra inputs are not permitted"),
+		v("unknown member", `"zz_future":1`, `{"message":"zz_future: Extra inputs are not permitted"}`),
 		v("unknown beta", `"anthropic_beta":["context-1m-2025-08-07","oauth-2025-04-20"]`, "invalid beta flag"),
 		v("unsplit betas", `"anthropic_beta":["context-1m-2025-08-07,effort-2025-11-24"]`, "invalid beta flag"),
 		v("betas as a string", `"anthropic_beta":"context-1m-2025-08-07"`, "valid list"),

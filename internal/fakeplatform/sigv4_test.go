@@ -53,8 +53,9 @@ var awsKey = AWSKey{ID: "AKIDFAKE", Secret: "secret"}
 
 // sign adds the headers of a signature to req, whose body is body.
 func (s signing) sign(req *http.Request, body string) {
-	if s.key.ID == "" {
-		s.key = awsKey
+	key := s.key
+	if key.ID == "" {
+		key = awsKey
 	}
 	if s.at.IsZero() {
 		s.at = time.Now()
@@ -71,8 +72,8 @@ func (s signing) sign(req *http.Request, body string) {
 		req.Header.Set("x-amz-content-sha256", s.hash)
 	}
 	signed := "content-type;host;x-amz-date"
-	if s.key.Token != "" {
-		req.Header.Set("x-amz-security-token", s.key.Token)
+	if key.Token != "" {
+		req.Header.Set("x-amz-security-token", key.Token)
 		signed += ";x-amz-security-token"
 	}
 	if s.signed != "" {
@@ -84,8 +85,8 @@ func (s signing) sign(req *http.Request, body string) {
 		r.Header = append(r.Header, Field{name, values[0]})
 	}
 	a := authorization{date: s.date, region: s.region, service: s.service, signed: strings.Split(signed, ";")}
-	req.Header.Set("authorization", algorithm+" Credential="+strings.Join([]string{s.key.ID, s.date, s.region, s.service, "aws4_request"}, "/")+
-		", SignedHeaders="+signed+", Signature="+signature(s.key.Secret, a, r))
+	req.Header.Set("authorization", algorithm+" Credential="+strings.Join([]string{key.ID, s.date, s.region, s.service, "aws4_request"}, "/")+
+		", SignedHeaders="+signed+", Signature="+signature(key.Secret, a, r))
 }
 
 func TestSignatures(t *testing.T) {
