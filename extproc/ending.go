@@ -190,6 +190,9 @@ func (x *exchange) readTail(e *entry) policy.Outcome {
 		contentType = "text/event-stream"
 	}
 	x.end.read = messages.ReadTail(contentType, e.tail)
+	if c := x.converted; c != nil && c.n == x.servedBy {
+		x.end.read = c.ending // the tail is in the platform's framing
+	}
 	if x.end.read.StopReason == "refusal" {
 		ok.Kind = config.KindModeration // an answer like any other to the target's health
 	}

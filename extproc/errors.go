@@ -57,6 +57,11 @@ func (r *reply) retryIn(d time.Duration) *reply {
 	return r
 }
 
+// reply is the answer as one of Crossdoor's own.
+func (k *keptAnswer) reply() *reply {
+	return &reply{status: k.status, headers: k.headers, body: k.body}
+}
+
 // immediate is the reply as Envoy takes it, with the client's headers.
 func (r *reply) immediate(out *wire.Response, extra []field) {
 	out.Reset()
@@ -143,7 +148,9 @@ func (s *Server) soonest(x *exchange, now time.Time) time.Duration {
 func (s *Server) exhaustedReply(x *exchange, now time.Time) *reply {
 	if k := x.kept; k != nil {
 		x.servedBy = k.attempt
-		return &reply{status: k.status, headers: k.headers, body: k.body, outcome: outcomeExhausted}
+		r := k.reply()
+		r.outcome = outcomeExhausted
+		return r
 	}
 	x.servedBy = 0
 	if a := x.run.Last(); a != nil && a.Outcome.Kind == config.KindTimeout {

@@ -12,6 +12,7 @@ import (
 	"github.com/crossdoor/crossdoor/policy/config"
 	"github.com/crossdoor/crossdoor/rewrite"
 	"github.com/crossdoor/crossdoor/rewrite/messages"
+	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
 // exchange is one client request and its answer, as this replica knows it. The
@@ -35,13 +36,15 @@ type exchange struct {
 	body    *lease // the client's bytes, decoded; nil once let go
 	encoded bool   // the client sent them encoded: what Envoy holds differs
 
-	issued    int            // attempts that Envoy was told of
-	waitUntil time.Time      // when the next one is due
-	seen      seenAnswer     // what a judge knows of the running attempt
-	kept      *keptAnswer    // the most recent 429 or 529, for section 7
-	envoyN    map[string]int // Envoy's attempt count -> ours
-	details   []detail       // one an attempt, for the trail
-	wrote     string         // the state that went to Envoy last
+	issued    int         // attempts that Envoy was told of
+	waitUntil time.Time   // when the next one is due
+	seen      seenAnswer  // what a judge knows of the running attempt
+	kept      *keptAnswer // the most recent 429 or 529, for section 7
+	// translated is an answer in the client's schema in place of the platform's.
+	translated *keptAnswer
+	envoyN     map[string]int // Envoy's attempt count -> ours
+	details    []detail       // one an attempt, for the trail
+	wrote      string         // the state that went to Envoy last
 
 	passable  int       // the failed attempt whose answer may go to the client
 	servedBy  int       // the attempt whose answer goes to the client; 0: none
@@ -51,6 +54,8 @@ type exchange struct {
 	judged bool   // the answer that went to the client was a stream
 	asIs   string // why it was released before its first content, "" when it was not
 	opaque bool   // it is encoded: its bytes cannot be read
+	// converted is how it ended, where the client got it in another form.
+	converted *convertedEnd
 
 	connection *connection // that carried the plan stream
 	end        ending
@@ -190,16 +195,39 @@ func (x *exchange) keep(a *policy.Attempt, o policy.Outcome, h *held) {
 	if (o.Status != 429 && o.Status != 529) || !h.provider() || !h.whole || h.size > maxErrorBody || h.streaming {
 		return
 	}
-	k := &keptAnswer{attempt: a.N, status: o.Status, body: h.body}
+	x.kept = h.keptAs(a)
+}
+
+// keptAs is the answer to be given later, in the client's schema where the
+// platform speaks another one.
+func (h *held) keptAs(a *policy.Attempt) *keptAnswer {
+	k := &keptAnswer{attempt: a.N}
+	translated := false
+	k.status, k.body, translated = messages.Translate(h.answer.Status, h.answer.ContentType, h.header, h.body)
 	for _, f := range h.headers {
 		switch {
 		case strings.HasPrefix(f.Name, ":"), strings.HasPrefix(f.Name, names.Prefix),
 			f.Name == "content-length", f.Name == "transfer-encoding", f.Name == "connection":
+		case translated && strings.HasPrefix(f.Name, "content-"):
 		default:
 			k.headers = append(k.headers, f)
 		}
 	}
-	x.kept = k
+	if translated {
+		k.headers = append(k.headers, field{Name: "content-type", Value: typeJSON})
+	}
+	return k
+}
+
+// translate keeps the answer of attempt a, which goes to the client, where its
+// platform speaks another schema than the client's. x.mu is held.
+func (x *exchange) translate(a *policy.Attempt, h *held) {
+	if x.spec(a).Errors == platform.SchemaMessages || h.streaming || !h.provider() {
+		return
+	}
+	if _, _, changed := messages.Translate(h.answer.Status, h.answer.ContentType, h.header, h.body); changed {
+		x.translated = h.keptAs(a)
+	}
 }
 
 // broken is what attempt a came to when its answer never reached the judge's

@@ -10,6 +10,7 @@ import (
 	"github.com/crossdoor/crossdoor/extproc/wire"
 	"github.com/crossdoor/crossdoor/policy"
 	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
 // onResponse sees the final response headers: the answer of a platform goes on
@@ -34,14 +35,16 @@ func (p *planSession) onResponse() error {
 		x.end.answered, x.status = r, r.status
 	}
 	// SDKs would send a request that failed everywhere twice more.
-	tried := x.run != nil && x.run.Exhausted() && x.passable > 0 && x.passable == x.servedBy
+	if x.run != nil && x.run.Exhausted() && r == nil && x.passable > 0 && x.passable == x.servedBy {
+		extra = append(extra, field{Name: "x-should-retry", Value: "false"})
+	}
+	if k := x.translated; r == nil && k != nil && k.attempt == x.servedBy {
+		r, x.status = k.reply(), k.status
+	}
 	x.letGo()
 	x.mu.Unlock()
 	if r != nil {
 		return p.finish(r, extra)
-	}
-	if tried {
-		extra = append(extra, field{Name: "x-should-retry", Value: "false"})
 	}
 	return p.serve(extra)
 }
@@ -125,6 +128,18 @@ func (s *Server) unjudged(x *exchange, a *policy.Attempt, req *wire.Request, cod
 	}
 	x.servedBy, x.passable = a.N, a.N
 	x.seenRequestID(a, req)
+	if x.spec(a).Errors != platform.SchemaMessages {
+		x.translated = untold(req, code).keptAs(a)
+	}
+}
+
+// untold is an error answer whose body nobody read.
+func untold(req *wire.Request, code int) *held {
+	h := &held{answer: policy.Answer{Status: code}}
+	for _, f := range req.Headers {
+		h.headers = append(h.headers, field{Name: string(f.Name), Value: string(f.Value)})
+	}
+	return h
 }
 
 // fromProvider reads x-crossdoor-local (envoy.md, rule 10).

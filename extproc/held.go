@@ -11,6 +11,7 @@ import (
 	"github.com/crossdoor/crossdoor/extproc/wire"
 	"github.com/crossdoor/crossdoor/policy"
 	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite/eventstream"
 	"github.com/crossdoor/crossdoor/rewrite/messages"
 	"github.com/crossdoor/crossdoor/rewrite/sse"
 )
@@ -22,9 +23,10 @@ type held struct {
 	headers   []field
 	streaming bool // a 200 of events, held until its first content
 	parser    sse.Parser
-	body      []byte // of an error, up to maxErrorBody
-	whole     bool   // the body is all here
-	size      int64  // bytes seen
+	conv      *conversion // the client gets the body in another form
+	body      []byte      // of an error, up to maxErrorBody
+	whole     bool        // the body is all here
+	size      int64       // bytes seen
 
 	limit      int64     // limits.hold
 	lastByte   time.Time // when something last came
@@ -54,8 +56,12 @@ func newHeld(req *wire.Request, x *exchange, a *policy.Attempt) held {
 		Platform:    x.target(a).Platform,
 		Original:    x.unchanged(a),
 	}
-	h.streaming = h.provider() && status == http.StatusOK && isEventStream(h.answer.ContentType) && !h.opaque()
+	h.conv = newConversion(&h, x, a)
+	h.streaming = h.provider() && status == http.StatusOK && !h.opaque() && (isType(h.answer.ContentType, typeSSE) || h.conv != nil && !h.conv.counting)
 	h.firstToken = a.Start.Add(x.run.Plan.FirstToken(a.Place))
+	if h.counting() {
+		h.bodyDue = a.Start.Add(x.run.Plan.AttemptTimeout(a.Place))
+	}
 	hold := x.run.Plan.Hold(a.Place)
 	h.holdEnds, h.alive = now.Add(hold), aliveWithin(hold)
 	return h
@@ -106,6 +112,10 @@ func (h *held) first(end bool) verdict {
 		return h.ended()
 	case h.streaming:
 		return undecided
+	case h.counting() && !end:
+		return undecided
+	case h.unreadable():
+		return failed
 	case h.answer.Status == http.StatusOK && policy.Classify(h.answer, time.Now()).Kind == config.KindOK:
 		return release
 	case h.answer.Status == http.StatusOK || end:
@@ -121,7 +131,12 @@ func (h *held) feed(c chunk) verdict {
 		h.lastByte = time.Now()
 	}
 	h.whole = c.last
-	if h.streaming {
+	switch {
+	case h.counting():
+		return h.feedCount(c)
+	case h.conv != nil:
+		return h.feedConverted(c)
+	case h.streaming:
 		return h.feedStream(c)
 	}
 	if room := maxErrorBody - len(h.body); room > 0 {
@@ -150,16 +165,65 @@ func (h *held) feedStream(c chunk) verdict {
 		}
 		return false
 	})
+	return h.undecidedYet(v, err, c.last)
+}
+
+// undecidedYet is v, or what bounds a held stream that has not decided itself.
+func (h *held) undecidedYet(v verdict, err error, last bool) verdict {
 	switch {
 	case v != undecided:
 		return v
 	case err != nil || h.size > h.limit:
 		h.asIs = "size"
 		return release
-	case c.last:
+	case last:
 		return h.ended()
 	}
 	return undecided
+}
+
+// feedConverted is feedStream for AWS's framing.
+func (h *held) feedConverted(c chunk) verdict {
+	v := undecided
+	h.conv.take(c, func(e eventstream.Event) {
+		switch {
+		case v != undecided:
+		case e.Step == messages.StepContent, e.Step == messages.StepStop:
+			v = release
+		case e.Step == messages.StepError:
+			h.answer.Stream = true
+			h.failedWith(e.Err)
+			v = failed
+		}
+	})
+	return h.undecidedYet(v, nil, c.last)
+}
+
+// counting: the answer is a count of tokens, to be converted as a whole.
+func (h *held) counting() bool { return h.conv != nil && h.conv.counting }
+
+func (h *held) feedCount(c chunk) verdict {
+	h.conv.take(c, nil)
+	switch {
+	case c.last:
+		return release
+	case h.size > maxErrorBody:
+		o := policy.OutcomeOf(config.KindServerError, "no_token_count")
+		h.outcome = &o
+		return failed
+	}
+	return undecided
+}
+
+// unreadable: the answer would have to be converted and has a coding that was
+// not asked for.
+func (h *held) unreadable() bool {
+	if h.answer.Status != http.StatusOK || !h.opaque() || !isType(h.answer.ContentType, typeEventStream) {
+		return false
+	}
+	o := policy.OutcomeOf(config.KindServerError, "content_encoding")
+	h.outcome = &o
+	return true
 }
 
 // ended is a stream that closed before it had any content.
@@ -170,8 +234,16 @@ func (h *held) ended() verdict {
 	return failed
 }
 
-// readError reads the error object of what is there of the body.
-func (h *held) readError() { h.failedWith(messages.ParseError(h.answer.ContentType, h.body)) }
+// readError reads the error object of what is there of the body. AWS names its
+// exceptions in a header, which goes before what the body says (platform
+// reference, 5.7).
+func (h *held) readError() {
+	said := messages.ParseError(h.answer.ContentType, h.body)
+	if name := messages.AWSType(h.header("x-amzn-errortype")); name != "" && said.Envelope != messages.EnvelopeAnthropic {
+		said.Envelope, said.Type = messages.EnvelopeAWS, name
+	}
+	h.failedWith(said)
+}
 
 func (h *held) failedWith(e messages.ErrorBody) {
 	h.answer.Envelope = envelopes[e.Envelope]
@@ -204,6 +276,11 @@ func (h *held) expired(now time.Time) verdict {
 		if now.Before(h.bodyDue) {
 			return undecided
 		}
+		if h.counting() {
+			o := policy.OutcomeOf(config.KindTimeout, "body")
+			h.outcome = &o
+			return failed
+		}
 		h.readError()
 		return failed
 	}
@@ -232,7 +309,14 @@ func (h *held) result(now time.Time) policy.Outcome {
 	return classify(h.answer, now)
 }
 
-func isEventStream(contentType string) bool {
-	const want = "text/event-stream"
+// The media types that tell answers apart.
+const (
+	typeJSON        = "application/json"
+	typeSSE         = "text/event-stream"
+	typeEventStream = "application/vnd.amazon.eventstream"
+)
+
+// isType reports whether a content-type is of a media type, parameters aside.
+func isType(contentType, want string) bool {
 	return len(contentType) >= len(want) && strings.EqualFold(contentType[:len(want)], want)
 }

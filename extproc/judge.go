@@ -36,10 +36,11 @@ type judgeSession struct {
 	n      int // our attempt number
 	length string
 	held   held
+	chunks *receiver
 }
 
 // judge serves the judge role. It answers the headers once and returns
-// (envoy.md, rule 1).
+// (envoy.md, rule 1), except where the answer is converted.
 func (s *Server) judge(stream counted) error {
 	var req wire.Request
 	if err := stream.Recv(&req); err != nil {
@@ -56,6 +57,8 @@ func (s *Server) judge(stream counted) error {
 	v := j.held.first(req.EndOfStream)
 	req.Release()
 	if v == undecided {
+		j.chunks = receive(stream)
+		defer j.chunks.stop()
 		v = j.read()
 	}
 	if v == undecided {
@@ -94,20 +97,18 @@ func (j *judgeSession) open(req *wire.Request) bool {
 
 // read feeds chunks to the held answer until it is decided or a timer is.
 func (j *judgeSession) read() verdict {
-	chunks := receive(j.stream)
-	defer chunks.stop()
 	timer := time.NewTimer(time.Until(j.held.due()))
 	defer timer.Stop()
 	for {
 		select {
-		case c, ok := <-chunks.c:
+		case c, ok := <-j.chunks.c:
 			if !ok {
 				return undecided
 			}
 			before := j.held.size
 			v := j.held.feed(c)
 			j.s.holds(j.held.size - before)
-			chunks.done()
+			j.chunks.done()
 			if v != undecided {
 				return v
 			}
@@ -139,7 +140,7 @@ func (j *judgeSession) conclude(v verdict) error {
 	if v == release {
 		// The commit is when the plan sees these headers: until then a reset can
 		// still lead to the next attempt.
-		x.judged, x.asIs, x.opaque = true, j.held.asIs, j.held.opaque()
+		x.judged, x.asIs, x.opaque = !j.held.counting(), j.held.asIs, j.held.opaque()
 		meta := x.stateIfJoined(a)
 		x.mu.Unlock()
 		return j.answer(meta)
@@ -150,6 +151,7 @@ func (j *judgeSession) conclude(v verdict) error {
 	d := j.s.fail(x, a, o, now)
 	if j.held.passable() {
 		x.passable = j.n
+		x.translate(a, &j.held)
 	}
 	if d.Verb == policy.VerbStop {
 		meta := x.meta(a)
@@ -183,8 +185,12 @@ func (j *judgeSession) goOn(until time.Time) error {
 	return j.answer(meta, field{Name: names.Retry, Value: "1"})
 }
 
-// answer answers the headers, the only reply a judge gives.
+// answer answers the headers, the only reply a judge gives, unless the answer
+// passes and is to be converted.
 func (j *judgeSession) answer(meta []field, set ...field) error {
+	if j.held.conv != nil && j.chunks != nil && len(set) == 0 {
+		return j.convert(meta)
+	}
 	var out wire.Response
 	out.Kind, out.Set, out.Meta = wire.KindResponseHeaders, set, meta
 	if len(set) == 0 && j.length != "" {
