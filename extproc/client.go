@@ -23,6 +23,7 @@ type clientRequest struct {
 	method, path  string
 	headers       []field // all but the pseudo-headers
 	contentLength int64   // -1 when the client did not say
+	own           []field // of changeable, once it was asked or carried here
 }
 
 // readClient copies the headers out of the message, whose bytes are reused.
@@ -124,4 +125,32 @@ func (c *clientRequest) unwanted(forwarded []string) []string {
 		}
 	}
 	return out
+}
+
+// changedByAttempts are the client's headers whose value differs by platform,
+// credentials aside.
+var changedByAttempts = []string{"accept", "anthropic-beta", "anthropic-user-profile-id", "anthropic-version", "content-type"}
+
+// changeable are the client's own values of the headers that attempts change
+// and that a later attempt may need: a replica that joins sees the last
+// attempt's. None is a secret.
+func (c *clientRequest) changeable() []field {
+	if c.own == nil {
+		for _, f := range c.headers {
+			if slices.Contains(changedByAttempts, f.Name) {
+				c.own = append(c.own, f)
+			}
+		}
+	}
+	return c.own
+}
+
+// sawAttempt takes the headers of an attempt, with the client's own values in
+// the place of the attempt's.
+func (c *clientRequest) sawAttempt(headers, own []field) {
+	c.own = own
+	if headers != nil {
+		headers = slices.DeleteFunc(headers, func(f field) bool { return slices.Contains(changedByAttempts, f.Name) })
+		c.headers = append(headers, own...)
+	}
 }

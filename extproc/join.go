@@ -35,7 +35,7 @@ func (s *Server) find(id string, req *wire.Request) (x *exchange, askBody bool) 
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.unseen() {
-		x.client.headers = readClient(req).headers
+		x.client.sawAttempt(readClient(req).headers, x.client.own)
 	}
 	s.catchUp(x, req)
 	return x, x.body == nil
@@ -80,6 +80,7 @@ func (s *Server) join(id string, client clientRequest, node, state string) *exch
 		return nil
 	}
 	client.path = c.Path
+	client.sawAttempt(client.headers, c.Headers)
 	x := &exchange{
 		id: id, node: node, policy: p, client: client, started: time.UnixMilli(c.Began), clientName: c.Client, joined: true, facts: c.facts(),
 		foreignCredential: !passthroughOnly(route),

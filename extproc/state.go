@@ -12,7 +12,7 @@ import (
 
 // stateVersion changes when a replica of another version could misread a state:
 // it then plans afresh.
-const stateVersion = 1
+const stateVersion = 2
 
 // carried is what Envoy carries from replica to replica about an exchange. No
 // secret goes there: Envoy's access log shows it.
@@ -29,6 +29,7 @@ type carried struct {
 	Start     int64            `json:"f"` // the body was there
 	Deadline  int64            `json:"d"`
 	Client    string           `json:"c,omitempty"`
+	Headers   []field          `json:"h,omitempty"` // the client's, of those that attempts change
 	Issued    int              `json:"n,omitempty"`
 	Passable  int              `json:"q,omitempty"`
 	Judged    bool             `json:"j,omitempty"`
@@ -80,7 +81,7 @@ func (x *exchange) state() string {
 		Version: stateVersion, Route: p.Route.Name, Model: p.Request.Model, Path: x.client.path, Stream: p.Request.Stream,
 		MaxTokens: p.Request.MaxTokens, Size: p.Request.BodyBytes, Image: p.Request.LargestImage,
 		Began: x.started.UnixMilli(), Start: p.Start.UnixMilli(), Deadline: p.Deadline.UnixMilli(),
-		Client: x.clientName, Issued: x.issued, Passable: x.passable, Judged: x.judged,
+		Client: x.clientName, Headers: x.client.changeable(), Issued: x.issued, Passable: x.passable, Judged: x.judged,
 	}
 	for _, a := range x.run.Attempts {
 		d := x.detail(a)
