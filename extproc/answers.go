@@ -30,6 +30,19 @@ func (e *headerEdits) put(name, value string) {
 	e.set = append(e.set, field{Name: name, Value: value})
 }
 
+// first makes the edits those of a request's first attempt: the client's
+// headers that no platform may see go, and what would change nothing about the
+// others is left out, since each edit costs Envoy.
+func (e *headerEdits) first(c *clientRequest, unwanted []string) {
+	e.set = slices.DeleteFunc(e.set, func(f field) bool {
+		return c.count(f.Name) == 1 && c.value(f.Name) == f.Value && !slices.Contains(unwanted, f.Name)
+	})
+	e.remove = slices.DeleteFunc(e.remove, func(name string) bool {
+		return c.count(name) == 0 || slices.Contains(unwanted, name)
+	})
+	e.remove = append(e.remove, unwanted...)
+}
+
 // attemptEdits is what makes the shared request headers those of attempt a:
 // every header that any target uses is set or removed (envoy.md, rule 3).
 // length is that of the body this attempt sends. x.mu is held.

@@ -74,6 +74,16 @@ func (c *clientRequest) all(name string) []string {
 	return out
 }
 
+// count is the number of a header's lines.
+func (c *clientRequest) count(name string) (n int) {
+	for i := range c.headers {
+		if c.headers[i].Name == name {
+			n++
+		}
+	}
+	return n
+}
+
 // barePath is the path without its query.
 func (c *clientRequest) barePath() string {
 	path, _, _ := strings.Cut(c.path, "?")

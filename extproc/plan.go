@@ -171,7 +171,7 @@ func (p *planSession) onBody() error {
 	edits.put(names.ID, x.id)
 	edits.put(names.Node, p.s.node)
 	edits.put(names.EnvoyMaxRetries, strconv.Itoa(x.run.Plan.Route.MaxAttempts+passedTurns))
-	edits.remove = append(edits.remove, p.client.unwanted(p.policy.ForwardedHeaders)...)
+	edits.first(&p.client, p.client.unwanted(p.policy.ForwardedHeaders))
 	meta := x.meta(a)
 	x.mu.Unlock()
 
