@@ -32,6 +32,7 @@ func listenerReplies(l config.Limits) []reply {
 	return []reply{
 		{when("response.code == 413"), errorBody("request_too_large", "The request is larger than the gateway takes ("+size(l.Body)+").")},
 		{when("response.code == 431"), errorBody("request_too_large", "The request headers are larger than the gateway takes.")},
+		{when("response.code == 408 && response.code_details == 'request_header_timeout'"), errorBody("timeout_error", "The request headers did not arrive in time.")},
 		{when("response.code == 408"), errorBody("timeout_error", "The request did not arrive within "+duration(l.BodyTime)+".")},
 		{when("response.code == 403"), errorBody("permission_error", "The gateway does not allow this request.")},
 		{when("response.code == 404"), errorBody("not_found_error", "The gateway does not know this path.")},

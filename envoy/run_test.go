@@ -98,8 +98,8 @@ func TestServiceDownRejects(t *testing.T) {
 	}
 }
 
-// What Envoy refuses itself is JSON, also when the service says nothing to it.
-// Malformed requests and headers beyond the limit it ends before any filter.
+// What Envoy refuses itself is JSON, also when the service says nothing to it,
+// and what it refuses before any filter too.
 func TestOwnRepliesAreJSON(t *testing.T) {
 	p := onePolicy()
 	p.Limits.Body, p.Limits.BodyTime = 1000, time.Second
@@ -111,6 +111,9 @@ func TestOwnRepliesAreJSON(t *testing.T) {
 		code     int
 		wantType string
 	}{
+		"no HTTP":        {"hello\r\n\r\n", 400, "invalid_request_error"},
+		"headers":        {"POST /v1/messages HTTP/1.1\r\nhost: a\r\nx-a: " + strings.Repeat("a", 100<<10) + "\r\n\r\n", 431, "request_too_large"},
+		"slow headers":   {"POST /v1/messages HTTP/1.1\r\nhost: a\r\n", 408, "timeout_error"},
 		"no host":        {"POST /v1/messages HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}", 400, "invalid_request_error"},
 		"stalled upload": {"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 20\r\n\r\n{", 408, "timeout_error"},
 		"too large":      {"POST /v1/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 80000000\r\n\r\n" + strings.Repeat(" ", 80_000_000), 413, "request_too_large"},
@@ -130,7 +133,7 @@ func raw(t *testing.T, r running, request string) (*http.Response, string) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	// Envoy may answer and close before it has read everything.
