@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/crossdoor/crossdoor/envoy"
+	"github.com/crossdoor/crossdoor/internal/fakeplatform"
 )
 
 // cached are the pinned binaries as test/fetch_envoy.py leaves them; the last
@@ -60,6 +61,9 @@ func TestValidate(t *testing.T) {
 			t.Run(version+"/"+name, func(t *testing.T) {
 				o := options(name)
 				o.Version = strings.TrimPrefix(version, "needed")
+				if o.ServiceTLS != (envoy.ServiceTLS{}) {
+					o.ServiceTLS = certificates(t) // Envoy reads the files
+				}
 				files, err := envoy.Render(p, o)
 				if err != nil {
 					t.Fatal(err)
@@ -72,6 +76,26 @@ func TestValidate(t *testing.T) {
 			})
 		}
 	}
+}
+
+// certificates are files that exist.
+func certificates(t *testing.T) envoy.ServiceTLS {
+	t.Helper()
+	ca, err := fakeplatform.NewCA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := ca.Issue("envoy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key, err := fakeplatform.PEMOf(issued)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, envoy.Files{"ca.pem": ca.PEM(), "envoy.pem": cert, "envoy.key": key})
+	return envoy.ServiceTLS{CA: filepath.Join(dir, "ca.pem"), Cert: filepath.Join(dir, "envoy.pem"), Key: filepath.Join(dir, "envoy.key")}
 }
 
 func validateIn(t *testing.T, binary, folder string) {

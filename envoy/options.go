@@ -38,6 +38,8 @@ type Options struct {
 	Version string
 	// Services are the replicas of the service; none is DefaultService.
 	Services []Service
+	// ServiceTLS is for all of them.
+	ServiceTLS ServiceTLS
 	// Listen is ADDR:PORT for clients; ADDR is an IP address.
 	Listen string
 	// AdminPort is Envoy's admin port, on 127.0.0.1.

@@ -12,6 +12,7 @@ func policies() map[string]*config.Policy {
 		"one-target": onePolicy(),
 		"failover":   failoverPolicy(),
 		"direct":     directPolicy(),
+		"mtls":       onePolicy(),
 	}
 }
 

@@ -96,7 +96,7 @@ func newView(p *config.Policy, o Options) (view, error) {
 	if err := checkPort(o.AdminPort); err != nil {
 		return view{}, fmt.Errorf("admin port: %w", err)
 	}
-	services, err := viewServices(o.Services)
+	services, err := viewServices(o.Services, o.ServiceTLS)
 	if err != nil {
 		return view{}, err
 	}

@@ -25,6 +25,10 @@ func options(name string) envoy.Options {
 		o.Services = []envoy.Service{{Host: "10.0.0.1", Port: 9002}, {Host: "fd00::2", Port: 9002}, {Path: "/run/crossdoor/grpc.sock"}}
 		o.Listen, o.AdminPort = "[::]:8080", 9902
 	}
+	if name == "mtls" {
+		o.Services = []envoy.Service{{Host: "10.0.0.1", Port: 9002}, {Host: "10.0.0.2", Port: 9002}}
+		o.ServiceTLS = envoy.ServiceTLS{CA: "/etc/crossdoor/ca.pem", Cert: "/etc/crossdoor/envoy.pem", Key: "/etc/crossdoor/envoy.key"}
+	}
 	if name == "direct" {
 		o.Services = []envoy.Service{{Host: "crossdoor.llm.svc", Port: 9002}}
 	}
@@ -110,6 +114,10 @@ func TestRenderRefusesOptions(t *testing.T) {
 		"listen port too high": {envoy.Options{Listen: "127.0.0.1:70000"}, "port 70000 is not between 1 and 65535"},
 		"admin port":           {envoy.Options{AdminPort: -1}, "admin port: port -1"},
 		"service port":         {envoy.Options{Services: []envoy.Service{{Host: "10.0.0.1"}}}, "service 10.0.0.1: port 0"},
+		"mTLS without a key":   {envoy.Options{ServiceTLS: envoy.ServiceTLS{CA: "a", Cert: "b"}}, "service-key is missing"},
+		"mTLS without a CA":    {envoy.Options{ServiceTLS: envoy.ServiceTLS{Cert: "b", Key: "c"}}, "service-ca is missing"},
+		"only a name":          {envoy.Options{ServiceTLS: envoy.ServiceTLS{Name: "svc"}}, "service-ca, service-cert and service-key go together"},
+		"mTLS and a socket":    {envoy.Options{Services: []envoy.Service{{Path: "/s"}}, ServiceTLS: envoy.ServiceTLS{CA: "a", Cert: "b", Key: "c"}}, "a socket has no TLS"},
 		"name and socket":      {envoy.Options{Services: []envoy.Service{{Host: "svc", Port: 1}, {Path: "/s"}}}, "stands beside a host name"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,6 +163,40 @@ func TestRenderQuotes(t *testing.T) {
 	o.DynamicDir = "/etc/envoy: {x"
 	if _, err := envoy.Render(p, o); err != nil {
 		t.Error(err)
+	}
+}
+
+// The certificate of the service is for its host, or for the name that is given.
+func TestRenderServiceTLS(t *testing.T) {
+	ip, host := envoy.Service{Host: "10.0.0.1", Port: 9002}, envoy.Service{Host: "crossdoor.llm.svc", Port: 9002}
+	for name, c := range map[string]struct {
+		services   []envoy.Service
+		name       string
+		want, lack []string
+	}{
+		"an IP address":      {[]envoy.Service{ip}, "", []string{"{san_type: IP_ADDRESS, matcher: {exact: \"10.0.0.1\"}}"}, []string{"sni:"}},
+		"a host":             {[]envoy.Service{host}, "", []string{"sni: crossdoor.llm.svc", "{san_type: DNS, matcher: {exact: crossdoor.llm.svc}}"}, nil},
+		"several":            {[]envoy.Service{ip, host, ip}, "", []string{"IP_ADDRESS, matcher: {exact: \"10.0.0.1\"}", "DNS, matcher: {exact: crossdoor.llm.svc}"}, []string{"sni:"}},
+		"a name for several": {[]envoy.Service{ip, host}, "crossdoor", []string{"sni: crossdoor", "{san_type: DNS, matcher: {exact: crossdoor}}"}, []string{"IP_ADDRESS"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := envoy.Options{Services: c.services, ServiceTLS: envoy.ServiceTLS{CA: "/a b", Cert: "c.pem", Key: "k.pem", Name: c.name}}
+			files, err := envoy.Render(onePolicy(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(files["envoy.yaml"])
+			for _, want := range append(c.want, `trusted_ca: {filename: "/a b"}`, "alpn_protocols: [h2]") {
+				if strings.Count(text, want) != 2 {
+					t.Errorf("%q is there %d times, want both clusters", want, strings.Count(text, want))
+				}
+			}
+			for _, lack := range c.lack {
+				if strings.Contains(text, lack) {
+					t.Errorf("%q is there", lack)
+				}
+			}
+		})
 	}
 }
 

@@ -14,13 +14,17 @@ type serviceView struct {
 	Health        string // what the health check asks for; "" is the whole server
 	Type          string
 	Endpoints     []Service
+	TLS           *tlsView // nil is plaintext
 }
 
 // viewServices makes two clusters of the same replicas. One that drains takes no
 // new requests and still decides for those that run: two health checks.
-func viewServices(services []Service) ([]serviceView, error) {
+func viewServices(services []Service, tls ServiceTLS) ([]serviceView, error) {
 	planning, err := viewService(services)
 	if err != nil {
+		return nil, err
+	}
+	if planning.TLS, err = tls.view(services); err != nil {
 		return nil, err
 	}
 	running := planning

@@ -22,7 +22,10 @@ const renderExamples = `  crossdoor render --policy crossdoor.yaml --for envoy -
   crossdoor render --policy crossdoor.yaml --for envoy --out ./envoy \
     --service unix:/run/crossdoor.sock --listen 0.0.0.0:8080
   crossdoor render --policy crossdoor.yaml --for envoy --out ./envoy \
-    --service 10.0.0.5:9002,10.0.0.6:9002 --envoy-version 1.38`
+    --service 10.0.0.5:9002,10.0.0.6:9002 --envoy-version 1.38
+  crossdoor render --policy crossdoor.yaml --for envoy --out ./envoy \
+    --service crossdoor.llm.svc:9002 --service-ca /etc/crossdoor/ca.pem \
+    --service-cert /etc/crossdoor/envoy.pem --service-key /etc/crossdoor/envoy.key`
 
 type renderFlags struct {
 	policy, mesh, out, service string
@@ -42,6 +45,10 @@ func renderCommand() *cobra.Command {
 	fs.StringVar(&f.out, "out", "", "folder to write to")
 	fs.StringVar(&f.options.Version, "envoy-version", envoy.DefaultVersion, "1.37, 1.38, 1.39 or 1.40")
 	fs.StringVar(&f.service, "service", envoy.DefaultService, "where the service is: HOST:PORT or unix:PATH, several with commas")
+	fs.StringVar(&f.options.ServiceTLS.CA, "service-ca", "", "mTLS to the service: PEM file, on Envoy's machine, of the CA of the service's certificate")
+	fs.StringVar(&f.options.ServiceTLS.Cert, "service-cert", "", "the certificate that Envoy shows the service")
+	fs.StringVar(&f.options.ServiceTLS.Key, "service-key", "", "its key")
+	fs.StringVar(&f.options.ServiceTLS.Name, "service-name", "", "name in the service's certificate (default: the host in --service)")
 	fs.StringVar(&f.options.Listen, "listen", envoy.DefaultListen, "where Envoy listens for clients, ADDR:PORT")
 	fs.IntVar(&f.options.AdminPort, "admin-port", envoy.DefaultAdminPort, "Envoy's admin port on 127.0.0.1")
 	return c

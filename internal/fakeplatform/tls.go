@@ -46,7 +46,7 @@ func NewCA() (*CA, error) {
 // PEM is the authority's certificate for a `ca_file`.
 func (c *CA) PEM() []byte { return c.pem }
 
-// Issue makes a server certificate for names and addresses.
+// Issue makes a certificate for names and addresses, good for either side.
 func (c *CA) Issue(names ...string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *CA) Issue(names ...string) (tls.Certificate, error) {
 	tmpl := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "fake platform"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, n := range names {
 		if ip := net.ParseIP(n); ip != nil {
@@ -69,6 +69,16 @@ func (c *CA) Issue(names ...string) (tls.Certificate, error) {
 		return tls.Certificate{}, fmt.Errorf("test certificate: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// PEMOf is what Issue made as the files of a certificate and its key.
+func PEMOf(c tls.Certificate) (cert, key []byte, err error) {
+	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("test certificate: %w", err)
+	}
+	cert = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})
+	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
 // serveTLS shakes hands and serves what was agreed on.
