@@ -2,6 +2,7 @@ package fakeplatform
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -139,4 +140,50 @@ func TestTooManyMessages(t *testing.T) {
 	}
 	variant{name: "at the limit", platform: Anthropic, body: body(100_000), contains: "msg_fake"}.run(t)
 	variant{name: "above", platform: Anthropic, body: body(100_001), status: 400, contains: "at most 100000 items"}.run(t)
+}
+
+// TestRefusedByPlatform holds the tables of traits against the reference's
+// matrix, one marker a row.
+func TestRefusedByPlatform(t *testing.T) {
+	markers := map[string]string{
+		"service_tier": `"service_tier":"auto"`, "diagnostics": `"diagnostics":{}`, "inference_geo": `"inference_geo":"us"`, "speed": `"speed":"fast"`, "container": `"container":{}`,
+		"cache_control": `"cache_control":{"type":"ephemeral"}`, "format": `"output_config":{"format":{}}`, "output_format": `"output_format":{}`, "user_profile_id": `"user_profile_id":"p"`,
+		"strict": `"tools":[{"name":"t","strict":true}]`, "callers": `"tools":[{"name":"t","allowed_callers":[]}]`, "fetch": `"tools":[{"type":"web_fetch_20250910"}]`,
+		"code": `"tools":[{"type":"code_execution_20250825"}]`, "search": `"tools":[{"type":"web_search_20250305"}]`, "toolset": `"tools":[{"type":"browser_toolset_20260801"}]`,
+		"tool search": `"tools":[{"type":"tool_search_tool_bm25_20251119"}]`, "effort": `"output_config":{"effort":"low"}`, "unknown": `"zz":1`,
+	}
+	for platform, refused := range map[string]string{
+		Anthropic:      "",
+		ClaudeOnAWS:    "diagnostics speed toolset",
+		ClaudeOnGoogle: "diagnostics",
+		Foundry:        "diagnostics inference_geo speed toolset",
+		Mantle:         "service_tier diagnostics inference_geo speed container format output_format strict callers fetch code search toolset unknown",
+		Vertex:         "service_tier diagnostics inference_geo speed container callers fetch code toolset user_profile_id unknown",
+		Bedrock:        "service_tier diagnostics inference_geo speed container cache_control format output_format strict callers fetch code search toolset unknown",
+	} {
+		for name, members := range markers {
+			v := variant{name: name, platform: platform, members: members}
+			if slices.Contains(strings.Fields(refused), name) {
+				v.status = 400
+			}
+			t.Run(platform+"/"+name, v.run)
+		}
+	}
+}
+
+func TestImagesByPlatform(t *testing.T) {
+	limits := map[string]int{Anthropic: 10, ClaudeOnAWS: 10, ClaudeOnGoogle: 10, Foundry: 10, Bedrock: 5, Mantle: 5, Vertex: 5}
+	for _, platform := range Platforms() {
+		limit := limits[platform] << 20
+		for n, status := range map[int]int{limit: 0, limit + 1: 400} {
+			message := `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("A", n) + `"}}]}]`
+			variant{name: "image", platform: platform, body: strings.Replace(bases[platform].body, "[]", message, 1), status: status}.run(t)
+		}
+		byURL := strings.Replace(bases[platform].body, "[]", `[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x"}}]}]`, 1)
+		v := variant{name: "by URL", platform: platform, body: byURL}
+		if limits[platform] == 5 {
+			v.status, v.contains = 400, "image.source: Input tag 'url'"
+		}
+		v.run(t)
+	}
 }

@@ -1,7 +1,10 @@
 package fakeplatform
 
 import (
+	"bufio"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -85,7 +88,7 @@ func TestFoundry(t *testing.T) {
 		{name: "token of Entra", platform: Foundry, rules: Rules{Tokens: []string{"tok"}}, fields: []string{"x-api-key", "", "authorization", "Bearer tok"}, contains: "msg_fake"},
 		{name: "wrong token", platform: Foundry, rules: Rules{Tokens: []string{"tok"}}, fields: []string{"x-api-key", "", "authorization", "Bearer k"}, status: 401, contains: `"code":"401"`},
 		{name: "key as a token", platform: Foundry, rules: Rules{Tokens: []string{"tok"}, Keys: []string{"k"}}, fields: []string{"x-api-key", "", "authorization", "Bearer k"}, status: 401, contains: `"code":"401"`},
-		{name: "api-key", platform: Foundry, fields: []string{"x-api-key", "", "api-key", "k"}, status: 401, contains: "api-key"},
+		{name: "api-key", platform: Foundry, fields: []string{"x-api-key", "", "api-key", "k"}, status: 401, contains: "api-key is not what"},
 		{name: "batches", platform: Foundry, path: "/anthropic/v1/messages/batches", status: 404, contains: `"code":"404"`},
 		{name: "speed", platform: Foundry, members: `"speed":"fast"`, status: 400, contains: "speed: Extra inputs"},
 		{name: "beta it has not", platform: Foundry, fields: []string{"anthropic-beta", "advisor-tool-2026-03-01"}, status: 400, contains: "Unexpected value(s)"},
@@ -194,5 +197,37 @@ func TestHostsOfVertex(t *testing.T) {
 		if status, _ := do(t, req); (status != 404) != c.ok && c.location != "us-east5" {
 			t.Errorf("%s for %s: %d", c.host, c.location, status)
 		}
+	}
+}
+
+// TestFraming: what no client of Go's sends.
+func TestFraming(t *testing.T) {
+	for _, c := range []struct{ name, head, refusal string }{
+		{"good", "host: h\r\ncontent-length: %d\r\n", ""},
+		{"no host", "content-length: %d\r\n", "not exactly one host"},
+		{"two hosts", "host: h\r\nhost: h\r\ncontent-length: %d\r\n", "not exactly one host"},
+		{"two lengths", "host: h\r\ncontent-length: %[1]d\r\ncontent-length: %[1]d\r\n", "not exactly one content-length"},
+		{"odd length", "host: h\r\ncontent-length: 0%d\r\n", "content-length is not the body's length"},
+		{"two versions", "host: h\r\ncontent-length: %d\r\nanthropic-version: 2023-06-01\r\n", "anthropic-version: header is required"},
+		{"two betas", "host: h\r\ncontent-length: %d\r\nanthropic-beta: a\r\nanthropic-beta: b\r\n", "anthropic-beta: not one list"},
+		{"two keys", "host: h\r\ncontent-length: %d\r\nx-api-key: k\r\n", "more than one credential"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newServer(t, Anthropic)
+			conn, err := net.Dial("tcp", s.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST /v1/messages HTTP/1.1\r\nx-api-key: k\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\n"+c.head+"\r\n"+small, len(small))
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if got := s.Requests()[0].Refusal; got != c.refusal || (resp.StatusCode == 200) != (c.refusal == "") {
+				t.Errorf("got %d, refusal %q", resp.StatusCode, got)
+			}
+		})
 	}
 }
