@@ -25,6 +25,7 @@ type target struct {
 	keyYAML  string   // replaces the keys
 	tls      []string // names of the certificate: TLS with HTTP/2
 	noCA     bool     // TLS whose authority the policy does not name
+	sigv4    bool     // AWS signatures in place of keys
 	rules    *fakeplatform.Rules
 }
 

@@ -114,9 +114,13 @@ func platformOf(tg target) string {
 	return tg.platform
 }
 
-// forwarded are the names in a target's forward_headers line.
+// forwarded are the names in a target's forward_headers line, and those of a
+// signature.
 func forwarded(tg target) map[string]bool {
 	out := map[string]bool{}
+	if tg.sigv4 {
+		out["x-amz-date"], out["x-amz-content-sha256"], out["x-amz-security-token"] = true, true, true
+	}
 	for _, y := range tg.yaml {
 		if list, ok := strings.CutPrefix(y, "forward_headers:"); ok {
 			for _, n := range strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune("[], ", r) }) {

@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -54,6 +55,17 @@ func (e *env) addLane(spec lane) {
 	}
 }
 
+// awsKey is what signs for targets with SigV4; the services have it in their
+// environment.
+func (e *env) awsKey() fakeplatform.AWSKey {
+	const id = "AKIDEXAMPLE"
+	const secret = "sk-secret-aws-Zq7"
+	if !slices.Contains(e.environ, "AWS_ACCESS_KEY_ID="+id) {
+		e.environ = append(e.environ, "AWS_ACCESS_KEY_ID="+id, "AWS_SECRET_ACCESS_KEY="+secret, "AWS_EC2_METADATA_DISABLED=true")
+	}
+	return fakeplatform.AWSKey{ID: id, Secret: secret}
+}
+
 func (e *env) fake(l *laneRun, tg target, keys []string) *fakeplatform.Server {
 	e.t.Helper()
 	if tg.url != "" {
@@ -74,6 +86,9 @@ func (e *env) fake(l *laneRun, tg target, keys []string) *fakeplatform.Server {
 		e.t.Fatal(err)
 	}
 	rules := fakeplatform.Rules{Keys: keys}
+	if tg.sigv4 {
+		rules = fakeplatform.Rules{AWS: []fakeplatform.AWSKey{e.awsKey()}}
+	}
 	if platform == fakeplatform.ClaudeOnAWS {
 		rules.Workspace = l.workspace()
 	}
@@ -128,6 +143,25 @@ func (l *laneRun) writeTarget(b *strings.Builder, i int) {
 		line("platform: foundry")
 		line("resource: acme")
 		line("auth: key")
+	case fakeplatform.Bedrock, fakeplatform.Mantle:
+		line("platform: %s", tg.platform)
+		line("region: eu-central-1")
+		if tg.sigv4 {
+			line("auth: sigv4")
+		} else {
+			line("auth: key")
+		}
+	case fakeplatform.Vertex:
+		line("platform: vertex")
+		line("project: acme")
+		line("region: eu")
+		line("token: {env: %s}", l.keyEnv(i, 0))
+	case fakeplatform.ClaudeOnGoogle:
+		line("platform: claude-on-google")
+		line("project: acme")
+		line("location: global")
+		line("workspace: %s", l.workspace())
+		line("token: {env: %s}", l.keyEnv(i, 0))
 	default:
 		line("platform: anthropic")
 	}
@@ -146,9 +180,11 @@ func (l *laneRun) writeTarget(b *strings.Builder, i int) {
 		line("url: %s", l.fakes[i].URL())
 		line("plaintext: true")
 	}
-	if tg.keyYAML != "" {
+	switch {
+	case tg.sigv4, tg.platform == fakeplatform.Vertex, tg.platform == fakeplatform.ClaudeOnGoogle: // no keys
+	case tg.keyYAML != "":
 		line("keys: %s", tg.keyYAML)
-	} else {
+	default:
 		line("keys:")
 		for k := range l.keys[i] {
 			line("  - env: %s", l.keyEnv(i, k))
