@@ -2,11 +2,9 @@ package credential
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
@@ -48,39 +46,19 @@ func (e entraDefault) Fetch(ctx context.Context) (Credential, error) {
 	return Credential{Token: token.Token, Expires: token.ExpiresOn}, nil
 }
 
-// entraCode is the form of Entra's own error codes.
-var entraCode = regexp.MustCompile(`AADSTS[0-9]{1,10}`)
-
 // entraReason leaves out what an endpoint has answered.
 func entraReason(err error) error {
 	if refused := (*azidentity.AuthenticationFailedError)(nil); errors.As(err, &refused) && refused.RawResponse != nil {
-		status, body := refused.RawResponse.StatusCode, payload(refused.RawResponse)
-		return fmt.Errorf("Entra: the token endpoint answers %d %s %s", status, errorCode(body), entraCode.Find(body))
+		return fmt.Errorf("entra: the token endpoint answers %d %s", refused.RawResponse.StatusCode, codeIn(payload(refused.RawResponse)))
 	}
-	return fmt.Errorf("Entra: %s", reason(err))
+	return fmt.Errorf("entra: %s", reason(err))
 }
 
-// payload is nil when the body cannot be had: the reason is shorter then.
-func payload(r *http.Response) []byte {
+// payload is "" when the body cannot be had: the reason is shorter then.
+func payload(r *http.Response) string {
 	body, err := runtime.Payload(r)
 	if err != nil {
-		return nil
-	}
-	return body
-}
-
-// oauthCode is the form of the codes of RFC 6749, section 5.2, and of those that
-// the clouds have added.
-var oauthCode = regexp.MustCompile(`^[A-Za-z_]{1,64}$`)
-
-// errorCode is the member `error` of a token endpoint's answer, "" when it is
-// none.
-func errorCode(body []byte) string {
-	var answer struct {
-		Error string `json:"error"`
-	}
-	if json.Unmarshal(body, &answer) != nil || !oauthCode.MatchString(answer.Error) {
 		return ""
 	}
-	return answer.Error
+	return string(body)
 }

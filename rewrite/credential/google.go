@@ -54,7 +54,7 @@ func fromMetadata(ctx context.Context, server *metadata.Client) (Credential, err
 		Seconds int    `json:"expires_in"`
 	}
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		return Credential{}, errors.New("Google: the metadata server's answer is no token")
+		return Credential{}, errors.New("google: the metadata server's answer is no token")
 	}
 	return Credential{Token: answer.Token, Expires: time.Now().Add(time.Duration(answer.Seconds) * time.Second)}, nil
 }
@@ -62,10 +62,10 @@ func fromMetadata(ctx context.Context, server *metadata.Client) (Credential, err
 // googleReason leaves out what an endpoint has answered.
 func googleReason(err error) error {
 	if refused := (*auth.Error)(nil); errors.As(err, &refused) && refused.Response != nil {
-		return fmt.Errorf("Google: the token endpoint answers %d %s", refused.Response.StatusCode, errorCode(refused.Body))
+		return fmt.Errorf("google: the token endpoint answers %d %s", refused.Response.StatusCode, codeIn(string(refused.Body)))
 	}
 	if refused := (*metadata.Error)(nil); errors.As(err, &refused) {
-		return fmt.Errorf("Google: the metadata server answers %d", refused.Code)
+		return fmt.Errorf("google: the metadata server answers %d", refused.Code)
 	}
-	return fmt.Errorf("Google: %s", reason(err))
+	return fmt.Errorf("google: %s", reason(err))
 }

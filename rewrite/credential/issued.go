@@ -253,11 +253,15 @@ func (c Credential) renewIn(now time.Time) time.Duration {
 	}
 	left := c.Expires.Sub(now)
 	lead := min(left/5, maxLead)
-	return max(left-lead-rand.N(lead/4+1), firstBackoff)
+	return max(left-lead-jitter(lead/4), firstBackoff)
 }
 
 // backoff is the wait after so many failures: between half of it and all of it.
 func backoff(failures int) time.Duration {
 	wait := min(firstBackoff<<min(failures-1, 10), lastBackoff)
-	return wait/2 + rand.N(wait/2+1)
+	return wait/2 + jitter(wait/2)
+}
+
+func jitter(most time.Duration) time.Duration {
+	return rand.N(most + 1) //nolint:gosec // it spreads requests, it keeps no secret
 }

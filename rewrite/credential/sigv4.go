@@ -20,7 +20,7 @@ import (
 const (
 	headerAuthorization = "authorization"
 	headerAmzDate       = "x-amz-date"
-	headerAmzToken      = "x-amz-security-token"
+	headerAmzToken      = "x-amz-security-token" //nolint:gosec // its name, not one
 	headerAmzHash       = "x-amz-content-sha256"
 )
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -29,13 +30,13 @@ func recomputed(secret, method, target, region, service, date, hash string, head
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	canonical := method + "\n" + encodedOnceMore(path) + "\n" + strings.Join(pairs, "&") + "\n"
+	lines := []string{method, encodedOnceMore(path), strings.Join(pairs, "&")}
 	for _, name := range names {
-		canonical += name + ":" + headers[name] + "\n"
+		lines = append(lines, name+":"+headers[name])
 	}
-	canonical += "\n" + strings.Join(names, ";") + "\n" + hash
+	lines = append(lines, "", strings.Join(names, ";"), hash)
 	scope := date[:8] + "/" + region + "/" + service + "/aws4_request"
-	sum := sha256.Sum256([]byte(canonical))
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	key := []byte("AWS4" + secret)
 	for _, text := range append(strings.Split(scope, "/"), "AWS4-HMAC-SHA256\n"+date+"\n"+scope+"\n"+hex.EncodeToString(sum[:])) {
 		h := hmac.New(sha256.New, key)
@@ -81,9 +82,7 @@ func TestRecomputed(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			headers := map[string]string{"host": host, "x-amz-date": date}
-			for name, value := range c.headers {
-				headers[name] = value
-			}
+			maps.Copy(headers, c.headers)
 			got := recomputed("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", c.method, c.target, "us-east-1", "service", date, c.hash, headers)
 			if got != c.want {
 				t.Errorf("got %s; want %s", got, c.want)
@@ -176,13 +175,7 @@ func TestSignIsWhatAPlatformRecomputes(t *testing.T) {
 	}
 }
 
-func headersOf(s Signature) map[string]string {
-	m := map[string]string{}
-	for name, value := range s.Headers() {
-		m[name] = value
-	}
-	return m
-}
+func headersOf(s Signature) map[string]string { return maps.Collect(s.Headers()) }
 
 // TestSignForgetsAWrongSecret is of an operator who puts a secret right that
 // stood beside the right ID.
