@@ -43,6 +43,7 @@ func TestContentAtBedrock(t *testing.T) {
 		v("web search before", `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, "Input tag 'server_tool_use'"),
 		v("its result", `{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`, "Input tag 'web_search_tool_result'"),
 		v("tool search before", `{"type":"server_tool_use","id":"s","name":"tool_search_tool_regex","input":{}}`, ""),
+		v("its result", `{"type":"tool_search_tool_result","tool_use_id":"s","content":{}}`, ""),
 		v("code execution before", `{"type":"bash_code_execution_tool_result","tool_use_id":"s"}`, "Input tag 'bash_code_execution_tool_result'"),
 		v("MCP before", `{"type":"mcp_tool_use","id":"s","name":"x","input":{}}`, "Input tag 'mcp_tool_use'"),
 		v("fallback before", `{"type":"fallback","from":"a","to":"b"}`, "Input tag 'fallback'"),
@@ -81,6 +82,7 @@ func TestMembersAtBedrock(t *testing.T) {
 		with(v("structured outputs of 4.5", format, ""), "/model/us.anthropic.claude-haiku-4-5-20251001-v1:0/invoke", Rules{}),
 		with(v("refused by rule", `"output_config":{"effort":"medium"}`, "output_config.effort: Extra inputs"), "", Rules{Refuse: []string{"output_config.effort"}}),
 		with(v("no ttl by rule", `"tools":[{"name":"t","cache_control":{"type":"ephemeral","ttl":"1h"}}]`, "tools.0.custom.cache_control.ephemeral.ttl: Extra"), "", Rules{Refuse: []string{"cache_control.ttl"}}),
+		with(v("variants allowed by rule", `"tools":[{"type":"bash_code_execution_20250825"}]`, ""), "", Rules{Allow: []string{"tool:code_execution"}}),
 		with(v("allowed by rule", `"service_tier":"auto"`, ""), "", Rules{Allow: []string{"service_tier"}}),
 	})
 	for _, tool := range []string{"web_search_20250305", "web_fetch_20250910", "code_execution_20250825", "advisor_20260301", "computer_toolset_20260801", "browser_toolset_20260801", "mcp_toolset"} {
@@ -126,11 +128,24 @@ func TestModelLimits(t *testing.T) {
 		}
 		t.Run(c.name, v.run)
 	}
+	variant{name: "a model that does not say", platform: Bedrock, path: bedrockOf("claude-wren-1", "invoke"), rules: Rules{Models: []string{"claude-wren-1"}}, members: `"thinking":{"type":"adaptive"}`}.run(t)
 	for name, want := range map[string]int{"claude-opus-4-20250514": 40, "claude-opus-4-6": 46, "claude-haiku-4-5@20251001": 45, "claude-sonnet-5": 50, "claude-wren-1": 0, "claude-3-7-sonnet-20250219": 0} {
 		if _, got := generation(name); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
 	}
+}
+
+func TestMessagesOfOddShape(t *testing.T) {
+	body := func(messages string) string {
+		return `{"model":"claude-opus-5-5","max_tokens":5,"messages":` + messages + `}`
+	}
+	runVariants(t, []variant{
+		{name: "no content", platform: Anthropic, body: body(`[{"role":"user"}]`), contains: "msg_fake"},
+		{name: "no list", platform: Anthropic, body: body(`{}`), contains: "msg_fake"},
+		{name: "no objects", platform: Anthropic, body: body(`[1,[2],"x"]`), contains: "msg_fake"},
+		{name: "system turn by rule", platform: Anthropic, rules: Rules{Refuse: []string{"role.system"}}, body: body(`[{"role":"system","content":"x"}]`), status: 400, contains: "messages.0.role"},
+	})
 }
 
 func TestTooManyMessages(t *testing.T) {

@@ -194,6 +194,10 @@ func TestVertex(t *testing.T) {
 		v("first-party dated", at("eu", "claude-haiku-4-5-20251001", "rawPredict"), 404, "was not found"),
 		v("encoded specifier", at("eu", "claude-opus-5-5%3ArawPredict", ""), 404, "Not found"),
 		v("unknown specifier", at("eu", "claude-opus-5-5", "predict"), 404, `"status":"NOT_FOUND"`),
+		v("another publisher", strings.Replace(vertexPath, "anthropic", "google", 1), 404, "Not found"),
+		v("another version", strings.Replace(vertexPath, "v1", "v1beta1", 1), 404, "Not found"),
+		{name: "listed", platform: Vertex, path: at("us-east5", "claude-wren-1@20260101", "rawPredict"), rules: Rules{Models: []string{"claude-wren-1@20260101"}}, contains: "claude-wren-1-20260101"},
+		{name: "not listed", platform: Vertex, rules: Rules{Models: []string{"claude-wren-1@20260101"}}, status: 404, contains: "NOT_FOUND"},
 		v("semicolon", at("eu", "claude-opus-5-5;x", "rawPredict"), 400, "not encoded"),
 		v("query", vertexPath+"?beta=true", 400, "query"),
 		{name: "another project", platform: Vertex, rules: Rules{Project: "other"}, status: 403, contains: "PERMISSION_DENIED"},
@@ -217,6 +221,7 @@ func TestVertex(t *testing.T) {
 		{name: "top-level cache_control", platform: Vertex, members: `"cache_control":{"type":"ephemeral"}`, contains: "msg_vrtx_"},
 		{name: "service tier", platform: Vertex, members: `"service_tier":"auto"`, status: 400, contains: "service_tier: Extra inputs"},
 		{name: "basic web search", platform: Vertex, members: `"tools":[{"type":"web_search_20250305","name":"web_search"}]`, contains: "msg_vrtx_"},
+		{name: "web search before", platform: Vertex, body: strings.Replace(vertexBody, "[]", `[{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s","content":[]}]},{"role":"user","content":"go on"}]`, 1), contains: "msg_vrtx_"},
 		{name: "newer web search", platform: Vertex, members: `"tools":[{"type":"web_search_20260209","name":"web_search"}]`, status: 400, contains: "tools.0: Input tag 'web_search_20260209'"},
 	})
 }
@@ -259,5 +264,13 @@ func TestCounts(t *testing.T) {
 	})
 	if Tokens([]byte(`{`+prompt+`}`)) != want {
 		t.Error("Tokens differs from what the platform says")
+	}
+}
+
+func TestSegments(t *testing.T) {
+	for in, bad := range map[string]string{"a:b%2Fc": "", "a%3A0": "", "a%3a0": "", "a%zz": "not well encoded", "a%2": "not well encoded", "a@b": "not encoded", ".": "no model", "%2E": "no model", "": "no model"} {
+		if _, got := segment(in, ":"); (got == "") != (bad == "") || !strings.Contains(got, bad) {
+			t.Errorf("%q: %q", in, got)
+		}
 	}
 }

@@ -29,7 +29,7 @@ func TestCanonicalForms(t *testing.T) {
 			t.Errorf("path %s: got %s, want %s", in, got, want)
 		}
 	}
-	if got := canonicalQuery("b=2&a=x/y&a="); got != "a=&a=x%2Fy&b=2" {
+	if got := canonicalQuery("b=2&a=x/y&a=&c=%2F"); got != "a=&a=x%2Fy&b=2&c=%2F" {
 		t.Errorf("query: %s", got)
 	}
 	r := &Request{Header: []Field{{"X-A", "  one   two "}, {"x-a", "three"}}}
@@ -154,6 +154,17 @@ func TestSignatures(t *testing.T) {
 				t.Errorf("status %d", status)
 			}
 		})
+	}
+}
+
+func TestSignatureByAnotherClock(t *testing.T) {
+	s := newServer(t, Bedrock)
+	then := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	s.SetRules(Rules{AWS: []AWSKey{awsKey}, Now: func() time.Time { return then }})
+	req := request(t, s, bedrockPath, bedrockBody, "x-api-key", "", "anthropic-version", "")
+	signing{region: "us-east-1", service: "bedrock", at: then.Add(-time.Minute)}.sign(req, bedrockBody)
+	if status, body := do(t, req); status != 200 {
+		t.Errorf("got %d %s", status, body)
 	}
 }
 
