@@ -19,7 +19,7 @@ var bedrock = Spec{
 	ImageLimit: 5 * mb,
 
 	host: "bedrock-runtime.{region}.amazonaws.com",
-	own: ownPaths{
+	own: ownPaths{ //nolint:gosec // paths, no credentials
 		messages:    "/model/{model}/invoke",
 		stream:      "/model/{model}/invoke-with-response-stream",
 		countTokens: "/model/{model}/count-tokens",

@@ -13,7 +13,7 @@ const (
 	headerAuthorization  = "authorization"
 	headerAzureKey       = "api-key"
 	headerAmzDate        = "x-amz-date"
-	headerAmzToken       = "x-amz-security-token"
+	headerAmzToken       = "x-amz-security-token" //nolint:gosec // a name, no credential
 	headerAmzHash        = "x-amz-content-sha256"
 	headerUserProject    = "x-goog-user-project"
 	headerVersion        = "anthropic-version"
