@@ -90,7 +90,7 @@ var neverServed = []string{"/v1/organizations", "/v1/user_profiles"}
 
 // Serves reports whether the platform has a path at all, besides what its
 // target's policy allows. A query does not matter. Paths with empty, `.` or `..`
-// segments, or with an escape in them, are nobody's: they may mean another one.
+// segments, or with escapes, are nobody's: they may mean another one.
 func (s *Spec) Serves(at Site, path string) bool {
 	if OperationOf(path) != Other {
 		return true
@@ -111,8 +111,16 @@ func under(path string, paths []string) bool {
 	})
 }
 
+// clean reports whether a path has only characters that IDs, ARNs and paths of
+// the API are made of, and only segments that are names: nothing that a proxy or
+// the platform could take for something else, however it is escaped.
 func clean(path string) bool {
-	if path == "" || path[0] != '/' || strings.ContainsAny(path, "%\\;") {
+	for i := range len(path) {
+		if c := path[i]; !unreserved(c) && c != '/' && c != ':' && c != '@' {
+			return false
+		}
+	}
+	if path == "" || path[0] != '/' {
 		return false
 	}
 	for piece := range strings.SplitSeq(path[1:], "/") {
@@ -138,19 +146,8 @@ func fill(pattern string, at Site, model string) string {
 	).Replace(pattern)
 }
 
-// segment reports whether an ID may become a segment of a path: what model IDs,
-// profiles and ARNs are made of, and nothing that a proxy or the platform could
-// take for something else, however it is escaped.
-func segment(id string) bool {
-	for i := range len(id) {
-		switch c := id[i]; {
-		case unreserved(c), c == '/', c == ':', c == '@':
-		default:
-			return false
-		}
-	}
-	return id != "" && clean("/"+id)
-}
+// segment reports whether an ID may become a segment of a path.
+func segment(id string) bool { return clean("/" + id) }
 
 // escape percent-encodes text as one segment. The at sign of Vertex's IDs stays
 // as it is: it is legal there, and the SDKs leave it.

@@ -85,6 +85,8 @@ func TestServes(t *testing.T) {
 		{"anthropic", "/v1/files/..", Site{}, false},
 		{"anthropic", "/v1/files\\..\\x", Site{}, false},
 		{"anthropic", "/v1/files;/../x", Site{}, false},
+		{"anthropic", "/v1/files#x", Site{}, false},
+		{"anthropic", "/v1/files\x00", Site{}, false},
 		{"anthropic", "/v1/", Site{}, false},
 		{"anthropic", "/v1", Site{}, false},
 		{"anthropic", "/", Site{}, false},
