@@ -30,6 +30,7 @@ func TestParse(t *testing.T) {
 		{"no colon", `{"a" 1}`, "colon"},
 		{"trailing comma", `{"a":1,}`, "name is missing"},
 		{"no comma", `{"a":[1 2]}`, "comma"},
+		{"bad name", `{"a\x":1}`, "not an escape"},
 		{"bad escape", `{"a":"\x"}`, "not an escape"},
 		{"bad unicode escape", `{"a":"\u00g0"}`, "not an escape"},
 		{"control character", "{\"a\":\"long enough for a leap\x01\"}", "control character"},
