@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/auth"
@@ -28,9 +29,10 @@ type googleADC struct{}
 func (googleADC) Fetch(ctx context.Context) (Credential, error) {
 	found, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{cloudPlatform}})
 	if err != nil {
-		// Whether there is a metadata server is asked once in a process's life. In
-		// a pod that is faster than its node's metadata server, the answer is wrong.
-		if server := metadata.NewClient(nil); server.OnGCEWithContext(ctx) {
+		// Whether there is a metadata server the library asks once in a process's
+		// life. In a pod that is faster than its node's metadata server, that answer
+		// is wrong.
+		if server := metadata.NewClient(nil); foundNothing(err) && server.OnGCEWithContext(ctx) {
 			return fromMetadata(ctx, server)
 		}
 		return Credential{}, googleReason(err)
@@ -42,6 +44,12 @@ func (googleADC) Fetch(ctx context.Context) (Credential, error) {
 	// Without a project that pays, Google takes the credential's own.
 	project, _ := found.QuotaProjectID(ctx)
 	return Credential{Token: token.Value, UserProject: project, Expires: token.Expiry}, nil
+}
+
+// foundNothing tells a chain without any credentials from one whose file is
+// broken, which must not be passed over. The library has no other sign of it.
+func foundNothing(err error) bool {
+	return strings.Contains(err.Error(), "could not find default credentials")
 }
 
 func fromMetadata(ctx context.Context, server *metadata.Client) (Credential, error) {

@@ -48,7 +48,9 @@ type Issued struct {
 // issued is one place. Issued.mu guards it.
 type issued struct {
 	issuer   Issuer
-	have     Credential // the last one, valid or not; zero before the first
+	have     Credential    // the last one, valid or not; zero before the first
+	since    time.Time     // when have got its value
+	tried    chan struct{} // closed after the first fetch
 	state    state
 	due      time.Time // of the next fetch
 	began    time.Time // when the last fetch began
@@ -62,15 +64,15 @@ func NewIssued(log *slog.Logger, changed func(place string)) *Issued {
 	return &Issued{log: log, changed: changed, wake: make(chan struct{}, 1), places: map[string]*issued{}}
 }
 
-// Use replaces the sources. A place that stays keeps its credential; a new one
-// has none until Run has fetched it.
+// Use replaces the sources. A place that stays keeps its credential, and has the
+// new issuer from the next fetch on; a new place has none until Run has fetched it.
 func (s *Issued) Use(sources []CloudSource) {
 	s.mu.Lock()
 	places := make(map[string]*issued, len(sources))
 	for _, src := range sources {
 		at, ok := s.places[src.Place]
 		if !ok {
-			at = &issued{due: time.Now()}
+			at = &issued{due: time.Now(), tried: make(chan struct{})}
 		}
 		at.issuer = src.Issuer
 		places[src.Place] = at
@@ -157,6 +159,35 @@ func (s *Issued) Renew(place string) bool {
 	return ok
 }
 
+// Outdated reports whether the credential at a place has another value than at
+// began, when an attempt got its own: then a refusal of that one says nothing
+// about this one, and is no reason to eject the key.
+func (s *Issued) Outdated(place string, began time.Time) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	at, ok := s.places[place]
+	return ok && at.since.After(began)
+}
+
+// AwaitFirst returns when every place of now has been fetched once, successfully
+// or not, or when ctx ends. It is for a service that starts: one that says it is
+// ready a moment too early leaves targets out that a moment later it has.
+func (s *Issued) AwaitFirst(ctx context.Context) {
+	s.mu.RLock()
+	var tried []chan struct{}
+	for _, at := range s.places {
+		tried = append(tried, at.tried)
+	}
+	s.mu.RUnlock()
+	for _, one := range tried {
+		select {
+		case <-one:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 func (s *Issued) look() {
 	select {
 	case s.wake <- struct{}{}:
@@ -222,25 +253,39 @@ func (s *Issued) fetch(ctx context.Context, place string, at *issued) {
 		err = got.problem(now)
 	}
 	s.mu.Lock()
-	before, was := at.have, at.state
-	if err == nil {
-		at.have, at.failures = got, 0
-		at.due = now.Add(got.renewIn(now))
-	} else {
-		at.failures++
-		at.due = now.Add(backoff(at.failures))
-	}
-	at.fetching = false
-	at.state = stateOf(at.have, err, now)
-	is, kept := at.state, s.places[place] == at
+	was := at.state
+	changed := at.settle(got, err, now)
+	is, expires, kept := at.state, at.have.Expires, s.places[place] == at
 	s.mu.Unlock()
 	if !kept {
 		return // the policy has dropped it meanwhile
 	}
-	s.tell(place, was, is, at.have.Expires, err)
-	if err == nil && !before.empty() && !before.sameValue(got) && s.changed != nil {
+	s.tell(place, was, is, expires, err)
+	if changed && s.changed != nil {
 		s.changed(place)
 	}
+}
+
+// settle takes what a fetch has given, and reports whether another value than the
+// one before has come.
+func (at *issued) settle(got Credential, err error, now time.Time) (changed bool) {
+	if at.state == unknown {
+		close(at.tried)
+	}
+	at.fetching = false
+	if err != nil {
+		at.failures++
+		at.due = now.Add(backoff(at.failures))
+		at.state = afterFailure(at.have, now)
+		return false
+	}
+	if !at.have.sameValue(got) {
+		changed = !at.have.empty()
+		at.since = now
+	}
+	at.have, at.failures, at.state = got, 0, good
+	at.due = now.Add(got.renewIn(now))
+	return changed
 }
 
 // renewIn is when to renew: at a fifth of what is left of its life, at most

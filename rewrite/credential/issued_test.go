@@ -192,6 +192,9 @@ func TestIssuedRenewsOnceForMany(t *testing.T) {
 		if n := issuer.fetches.Load(); n != 2 || changes.Load() != 1 {
 			t.Fatalf("%d fetches, %d changes after a hundred wishes; want 2 and 1", n, changes.Load())
 		}
+		if !s.Outdated("adc", time.Now().Add(-time.Second)) || s.Outdated("adc", time.Now()) {
+			t.Error("Outdated tells attempts before the renewal not from those after it")
+		}
 		s.Renew("adc")
 		synctest.Wait()
 		if n := issuer.fetches.Load(); n != 2 {
@@ -204,6 +207,33 @@ func TestIssuedRenewsOnceForMany(t *testing.T) {
 		}
 		if s.Renew("env:KEY") {
 			t.Error("a static key is not of this set")
+		}
+	})
+}
+
+func TestIssuedAwaitFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		after := func(wait time.Duration, err error) Issuer {
+			return &script{fetch: func(ctx context.Context, _ int) (Credential, error) {
+				select {
+				case <-time.After(wait):
+				case <-ctx.Done():
+				}
+				return Credential{Token: "token-1", Expires: time.Now().Add(time.Hour)}, err
+			}}
+		}
+		s, _ := started(t, nil, CloudSource{"adc", after(time.Second, nil)}, CloudSource{"entra", after(3*time.Second, errors.New("no"))})
+		began := time.Now()
+		s.AwaitFirst(t.Context())
+		if waited := time.Since(began); waited != 3*time.Second {
+			t.Errorf("waited %v; want until the slower one has failed", waited)
+		}
+		s.Use([]CloudSource{{"sigv4", after(time.Hour, nil)}})
+		brief, done := context.WithTimeout(t.Context(), time.Second)
+		defer done()
+		s.AwaitFirst(brief)
+		if waited := time.Since(began); waited != 4*time.Second {
+			t.Errorf("waited %v; want no longer than its context", waited)
 		}
 	})
 }

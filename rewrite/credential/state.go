@@ -16,11 +16,9 @@ const (
 	lacking                // nothing valid: its targets are left out
 )
 
-func stateOf(have Credential, err error, now time.Time) state {
-	switch {
-	case err == nil:
-		return good
-	case have.valid(now):
+// afterFailure is the state in which a failed fetch leaves what is there.
+func afterFailure(have Credential, now time.Time) state {
+	if have.valid(now) {
 		return unrenewed
 	}
 	return lacking
