@@ -22,6 +22,8 @@ type Member struct {
 	Name  string // unescaped; a copy, it does not alias the body
 	Key   Span   // the name with its quotes
 	Value Span
+
+	comma int // offset of the comma after it; -1 for the last one
 }
 
 // Facts is what planning and editing need to know about a request body. Offsets
@@ -39,14 +41,24 @@ type Facts struct {
 	// LargestImage is the decoded size, in bytes, of the largest base64 image in
 	// the content of messages, tool results and documents included; 0 is none.
 	LargestImage int64
+	// Uses are the features that the request has.
+	Uses FeatureSet
+	// Files are the files that its content names, in order.
+	Files []FileRef
+
+	sites         []site // members below the top level that can be taken out; inner ones come first
+	outputMembers int    // of output_config
 }
 
 // Inspect reads a whole request body, once, and checks it: one JSON object
 // (RFC 8259) in UTF-8 without a byte order mark, nothing after it, nesting up to
-// 512, no name twice at the top level, also not by escapes; a model; stream a
-// boolean. The error is a *RequestError. Lone surrogate escapes are let through:
+// 512, no name twice at the top level or in an object that an edit could touch, also
+// not by escapes; a model; stream a boolean. The error is a *RequestError. Lone surrogate escapes are let through:
 // they are legal JSON, and the platform's to judge.
-func Inspect(body []byte) (Facts, error) {
+func Inspect(body []byte) (Facts, error) { return inspect(body, true) }
+
+// inspect is Inspect; modelled says that there must be a model.
+func inspect(body []byte, modelled bool) (Facts, error) {
 	if len(body) == 0 {
 		return Facts{}, invalid("The request body is empty: send one JSON object.")
 	}
@@ -54,6 +66,7 @@ func Inspect(body []byte) (Facts, error) {
 		return Facts{}, invalid("The request body begins with a byte order mark: send JSON in UTF-8 without one.")
 	}
 	in := inspection{facts: Facts{Members: make([]Member, 0, 16)}}
+	in.walk = walker{s: &in.s, f: &in.facts}
 	in.s.Reset(body)
 	if c := in.s.Peek(); c != '{' && c != 0 {
 		return Facts{}, invalid("The request body is not a JSON object.")
@@ -67,7 +80,7 @@ func Inspect(body []byte) (Facts, error) {
 	if fault, at := in.s.Fault(); fault != scan.None {
 		return Facts{}, invalid(fmt.Sprintf("The request body is not valid JSON: %s at byte %d.", fault, at))
 	}
-	if in.refused == nil && in.facts.ModelSpan == (Span{}) {
+	if modelled && in.facts.ModelSpan == (Span{}) && in.refused == nil {
 		in.refuse("model: Field required")
 	}
 	if in.refused != nil {
@@ -79,6 +92,7 @@ func Inspect(body []byte) (Facts, error) {
 // inspection is one run of Inspect.
 type inspection struct {
 	s     scan.Scanner
+	walk  walker
 	facts Facts
 	names names
 	// refused is the first rule broken by text that is valid JSON so far. A later
@@ -105,19 +119,48 @@ func (in *inspection) member(body []byte) bool {
 	}
 	start := s.Peek()
 	from := s.Pos()
-	ok := true
-	if name == "messages" {
-		in.facts.LargestImage = max(in.facts.LargestImage, messages(s))
-	} else {
-		_, ok = s.Value()
-	}
+	in.below(name, start)
 	value := Span{Start: from, End: s.Pos()}
-	if fault, _ := s.Fault(); !ok || fault != scan.None {
+	comma := -1
+	if s.Peek() == ',' {
+		comma = s.Pos()
+	}
+	if fault, _ := s.Fault(); fault != scan.None {
 		return false
 	}
-	in.facts.Members = append(in.facts.Members, Member{Name: name, Key: key, Value: value})
+	in.facts.Members = append(in.facts.Members, Member{Name: name, Key: key, Value: value, comma: comma})
 	in.note(name, value, start, body)
+	if in.walk.twice {
+		in.refuse("An object of the request that may have to be changed has a member twice: names must be unique.")
+	}
 	return true
+}
+
+// below takes the value of a member, which begins with first, and notes what of
+// it is a feature.
+func (in *inspection) below(name string, first byte) {
+	w := &in.walk
+	if feature := topLevel[name]; feature != noFeature && first != 'n' { // null is as good as absent
+		w.use(feature)
+	}
+	switch name {
+	case "messages":
+		w.messages()
+	case "system":
+		w.blocks()
+	case "tools":
+		w.tools()
+	case "output_config":
+		w.outputConfig()
+	case "thinking":
+		w.thinking()
+	case "context_management":
+		w.contextManagement()
+	case "tool_choice":
+		w.toolChoice()
+	default:
+		in.s.Value()
+	}
 }
 
 // note keeps what the members that matter here say.

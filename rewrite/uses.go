@@ -1,0 +1,329 @@
+package rewrite
+
+import (
+	"bytes"
+
+	"github.com/crossdoor/crossdoor/rewrite/scan"
+)
+
+// The walk follows the schema (messages, content, blocks, source, tools) and
+// nothing else: JSON in a tool's input that looks like an image is not one.
+// Whatever does not have the expected shape is skipped; the platform judges it.
+// Recursion is bounded by the scanner's depth.
+
+// site is a member that can be taken out of an object below the request's own.
+// An object's commas say which members stand beside each other: -1 is none.
+type site struct {
+	feature       Feature
+	start, end    int // the name with its quotes, to the end of the value
+	before, after int // offsets of the commas
+}
+
+// FileRef is a file that the request names.
+type FileRef struct {
+	ID     string // unescaped, as the client wrote it
+	Kind   string // image, document or container_upload
+	Source Span   // the object that names it: of type file, or the block
+}
+
+// walker goes through what a request has below its members.
+type walker struct {
+	s *scan.Scanner
+	f *Facts
+	// twice: an object that an edit could touch has a member twice.
+	twice bool
+	// lastRole is that of the last message.
+	lastRole role
+}
+
+type role uint8
+
+const (
+	roleOther role = iota
+	roleAssistant
+	roleSystem
+)
+
+func (w *walker) use(f Feature) {
+	if f != noFeature {
+		w.f.Uses |= f.bit()
+	}
+}
+
+// object goes through the object that comes next. each takes a member's value
+// and says which feature the member is; one that can be taken out is kept as a
+// site. It returns how many members there are.
+func (w *walker) object(each func(key Span) Feature) (members int) {
+	s, first, from := w.s, len(w.f.sites), w.s.Pos()
+	s.Open('{')
+	before := -1
+	for key, more := s.Member(); more; key, more = s.Member() {
+		f := each(key)
+		w.use(f)
+		members++
+		one := site{feature: f, start: key.Start, end: s.Pos(), before: before, after: -1}
+		if s.Peek() == ',' {
+			one.after = s.Pos()
+		}
+		if before = one.after; strippable.Has(f) {
+			w.f.sites = append(w.f.sites, one)
+		}
+	}
+	if len(w.f.sites) > first && !unique(s, from) {
+		w.twice = true
+	}
+	return members
+}
+
+// unique reports whether the object that begins at from, whose end was just
+// read, has no member twice.
+func unique(s *scan.Scanner, from int) bool {
+	if fault, _ := s.Fault(); fault != scan.None {
+		return true // it is refused for that
+	}
+	var own scan.Scanner
+	own.Reset(s.Bytes(Span{Start: from, End: s.Pos()}))
+	var seen names
+	var before []Member
+	own.Open('{')
+	for key, more := own.Member(); more; key, more = own.Member() {
+		name := intern(own.Text(key))
+		if !seen.add(name, before) {
+			return false
+		}
+		before = append(before, Member{Name: name})
+		own.Value()
+	}
+	return true
+}
+
+// array goes through the array that comes next, if it is one; each is told of
+// its objects.
+func (w *walker) array(each func()) {
+	s := w.s
+	if s.Peek() != '[' {
+		s.Value()
+		return
+	}
+	s.Open('[')
+	for s.Element() {
+		if s.Peek() == '{' {
+			each()
+		} else {
+			s.Value()
+		}
+	}
+}
+
+// messages takes the value of "messages".
+func (w *walker) messages() {
+	w.array(func() {
+		w.lastRole = roleOther
+		w.object(func(key Span) Feature {
+			switch {
+			case w.s.Is(key, "content"):
+				w.f.LargestImage = max(w.f.LargestImage, w.blocks())
+			case w.s.Is(key, "role"):
+				w.lastRole = w.role()
+			default:
+				w.s.Value()
+			}
+			return noFeature
+		})
+		if w.lastRole == roleSystem {
+			w.use(SystemMessages)
+		}
+	})
+	if w.lastRole == roleAssistant {
+		w.use(Prefill)
+	}
+}
+
+func (w *walker) role() role {
+	switch string(w.word()) {
+	case "assistant":
+		return roleAssistant
+	case "system":
+		return roleSystem
+	}
+	return roleOther
+}
+
+// blocks takes a content value, a string or an array of blocks, and returns the
+// decoded size of the largest base64 image in it.
+func (w *walker) blocks() (largest int64) {
+	w.array(func() { largest = max(largest, w.block()) })
+	return largest
+}
+
+// block takes one content block. Its type may come last, so what depends on it
+// is kept until it is known.
+func (w *walker) block() int64 {
+	var kind, tool []byte
+	var src source
+	var inContent int64
+	var fileID string
+	from := w.s.Pos()
+	w.object(func(key Span) Feature {
+		s := w.s
+		switch {
+		case s.Is(key, "type"):
+			kind = w.word()
+		case s.Is(key, "cache_control"):
+			return w.cacheControl()
+		case s.Is(key, "source") && s.Peek() == '{':
+			src = w.source()
+		case s.Is(key, "content"):
+			inContent = w.blocks()
+		case s.Is(key, "name"):
+			tool = w.word()
+		case s.Is(key, "file_id"):
+			fileID = string(w.word())
+		default:
+			s.Value()
+		}
+		return noFeature
+	})
+	w.use(blockFeature(kind, tool))
+	switch string(kind) {
+	case "image", "document":
+		if src.file != "" {
+			w.file(src.file, string(kind), src.span)
+		}
+		if string(kind) == "image" {
+			return src.data
+		}
+		return src.nested
+	case "container_upload":
+		w.file(fileID, string(kind), Span{Start: from, End: w.s.Pos()})
+	case "tool_result":
+		return inContent
+	}
+	return 0
+}
+
+func (w *walker) file(id, kind string, at Span) {
+	w.use(FileID)
+	w.f.Files = append(w.f.Files, FileRef{ID: id, Kind: kind, Source: at})
+}
+
+// blockFeature is what a block of the history needs, beside what its members
+// are: results of server tools, and the calls that led to them.
+func blockFeature(kind, tool []byte) Feature {
+	switch string(kind) {
+	case "server_tool_use":
+		return toolFeature(tool)
+	case "web_search_tool_result":
+		return WebSearch
+	case "web_fetch_tool_result":
+		return WebFetch
+	case "code_execution_tool_result", "bash_code_execution_tool_result", "text_editor_code_execution_tool_result":
+		return CodeExecution
+	case "tool_search_tool_result":
+		return ToolSearch
+	case "mcp_tool_use", "mcp_tool_result":
+		return MCPServers
+	case "tool_addition", "tool_removal":
+		return ToolChanges
+	case "fallback":
+		return Fallbacks
+	case "compaction":
+		return Compaction
+	}
+	return noFeature
+}
+
+// source is what the source of a block says.
+type source struct {
+	data, nested int64 // decoded size of base64 data; of the largest image in it
+	file         string
+	span         Span
+}
+
+// source takes the source object of a block.
+func (w *walker) source() (out source) {
+	var kind []byte
+	var fileID string
+	out.span.Start = w.s.Pos()
+	w.object(func(key Span) Feature {
+		s := w.s
+		switch {
+		case s.Is(key, "type"):
+			kind = w.word()
+		case s.Is(key, "data") && s.Peek() == '"':
+			if text, ok := s.String(); ok {
+				out.data = decoded(s.Raw(text))
+			}
+		case s.Is(key, "content"):
+			out.nested = w.blocks()
+		case s.Is(key, "file_id"):
+			fileID = string(w.word())
+		default:
+			s.Value()
+		}
+		return noFeature
+	})
+	out.span.End = w.s.Pos()
+	switch string(kind) {
+	case "url":
+		w.use(URLSource)
+	case "file":
+		out.file = or(fileID, "?")
+	}
+	if string(kind) != "base64" {
+		out.data = 0
+	}
+	return out
+}
+
+// cacheControl takes the value of a cache_control below the request's own.
+func (w *walker) cacheControl() Feature {
+	if w.s.Peek() != '{' {
+		w.s.Value()
+		return noFeature // null is none, anything else the platform's to judge
+	}
+	w.object(func(key Span) Feature {
+		defer w.s.Value()
+		switch {
+		case w.s.Is(key, "ttl"):
+			return CacheTTL
+		case w.s.Is(key, "scope"):
+			return CacheScope
+		}
+		return noFeature
+	})
+	return CacheControl
+}
+
+// word takes a value and returns it when it is a short string, else nil. It
+// aliases the body where it has no escapes.
+func (w *walker) word() []byte {
+	const longest = 128
+	if w.s.Peek() != '"' {
+		w.s.Value()
+		return nil
+	}
+	text, ok := w.s.String()
+	if !ok || text.Len() > longest {
+		return nil
+	}
+	return w.s.Text(text)
+}
+
+// decoded is how many bytes base64 text stands for. text is as in the body:
+// some encoders write every slash as an escape of two bytes.
+func decoded(text []byte) int64 {
+	n := len(text)
+	for n > 0 && len(text)-n < 2 && text[n-1] == '=' {
+		n--
+	}
+	n -= bytes.Count(text, []byte{'\\'})
+	return int64(n) * 3 / 4
+}
+
+func or(value, instead string) string {
+	if value == "" {
+		return instead
+	}
+	return value
+}
