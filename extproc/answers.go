@@ -44,50 +44,42 @@ func (e *headerEdits) first(c *clientRequest, unwanted []string) {
 }
 
 // attemptEdits is what makes the shared request headers those of attempt a:
-// every header that any target uses is set or removed (envoy.md, rule 3).
-// length is that of the body this attempt sends. x.mu is held.
-func (s *Server) attemptEdits(x *exchange, a *policy.Attempt, length int) headerEdits {
+// every header that any target uses is set or removed (envoy.md, rule 3). body is
+// what this attempt sends, nil when that is not made yet: then the attempt filter
+// asks again. x.mu is held.
+func (s *Server) attemptEdits(x *exchange, a *policy.Attempt, body []byte) headerEdits {
 	entry := x.run.Plan.Places[a.Place].Entry
-	t := entry.Target
-	spec, _ := platform.Get(t.Platform)
-	call := platform.Call{
-		Operation:   platform.OperationOf(x.client.path),
-		Authority:   t.Endpoint.Authority(),
-		Model:       a.Model,
-		Stream:      x.run.Plan.Request.Stream,
-		Workspace:   t.Workspace,
-		Version:     x.client.value("anthropic-version"),
-		Betas:       x.client.all("anthropic-beta"),
-		UserProfile: x.client.value("anthropic-user-profile-id"),
-		ContentType: x.client.value("content-type"),
-		Accept:      strings.Join(x.client.all("accept"), ", "),
-	}
-	// The plan leaves out a target that has no path for the request.
-	call.Path, _ = spec.Path(site(t), x.client.path, a.Model, call.Stream)
-	if t.Keys[a.Key].Source == config.KeyPassthrough {
-		call.Auth, call.Credential = platform.AuthPassthrough, x.client.credential()
-	} else {
-		call.Secret, _ = s.keys.Value(t.Keys[a.Key].Place())
+	t, p := entry.Target, x.placement(a)
+	call := x.call(t, a.Model, p)
+	call.Authority = t.Endpoint.Authority()
+	s.authenticate(&call, t, t.Keys[a.Key], &x.client)
+	headers := p.spec.Headers(call)
+	if body != nil {
+		s.sign(headers, p.spec, t, t.Keys[a.Key], body)
 	}
 	edits := headerEdits{set: make([]field, 0, 24), remove: make([]string, 0, 16)}
-	for _, h := range spec.Headers(call) {
+	for _, h := range headers {
 		edits.put(h.Name, h.Value)
 	}
 	for _, name := range x.policy.ForwardedHeaders {
 		edits.put(name, forwardedValue(x, t, name))
 	}
 	edits.put(names.Target, names.TargetCluster(t.Name))
-	edits.put(names.Length, strconv.Itoa(length))
+	edits.put(names.Length, strconv.Itoa(p.length(x.body.buf.Bytes())))
 	edits.put(names.TimeoutMS, strconv.FormatInt(max(1, x.run.Plan.Timeout(a.Place).Milliseconds()), 10))
 	edits.put(names.Idle, config.IdleHeader(x.run.Plan.Route.Idle(entry, x.run.Plan.Request.Stream)))
-	edits.put(names.Look, "")
+	edits.put(names.Look, x.lookFor(a))
 	return edits
 }
 
-func site(t *config.Target) platform.Site {
-	return platform.Site{
-		Region: t.Region, Project: t.Project, Location: t.Location, Workspace: t.Workspace, Resource: t.Resource,
-		Profile: string(t.Profile), Hosting: string(t.Hosting),
+// call is what target t is sent, without its host and its credential. x.mu is
+// held.
+func (x *exchange) call(t *config.Target, id string, p *placement) platform.Call {
+	return platform.Call{
+		Operation: x.operation(), Path: p.path, Model: id, Stream: x.streams(),
+		Workspace: t.Workspace, Version: x.client.value("anthropic-version"), Betas: p.fit.Betas,
+		UserProfile: x.client.value("anthropic-user-profile-id"), ContentType: x.client.value("content-type"),
+		Accept: x.client.list("accept"),
 	}
 }
 
@@ -100,17 +92,14 @@ func forwardedValue(x *exchange, t *config.Target, name string) string {
 
 // clientHeaders is what the client is told about its exchange. x.mu is held.
 func clientHeaders(x *exchange) []field {
-	var degraded, level = "", config.ClientHeadersFull
+	level := config.ClientHeadersFull
 	var out []field
 	if x.run != nil {
 		level = x.run.Plan.Route.ClientHeaders
 	}
 	servedBy, model := x.server()
-	if servedBy != nil && servedBy.Degraded {
-		degraded = "model"
-	}
-	if degraded != "" {
-		out = append(out, field{Name: names.ClientDegraded, Value: degraded})
+	if list := x.degraded(); len(list) > 0 {
+		out = append(out, field{Name: names.ClientDegraded, Value: strings.Join(list, ",")})
 	}
 	if level == config.ClientHeadersNone {
 		return out
@@ -137,6 +126,19 @@ func (x *exchange) server() (*config.Target, string) {
 	}
 	a := x.run.Attempts[x.servedBy-1]
 	return x.target(a), a.Model
+}
+
+// degraded is in what the answer that the client gets is less than it asked for:
+// `model`, and the members that were stripped; nil when nothing is. x.mu is held.
+func (x *exchange) degraded() []string {
+	if x.run == nil || x.servedBy == 0 {
+		return nil
+	}
+	place := x.run.Plan.Places[x.run.Attempts[x.servedBy-1].Place]
+	if place.Entry.Target.Degraded {
+		return append([]string{"model"}, place.Stripped...)
+	}
+	return place.Stripped
 }
 
 // attempts counts those that were sent to a platform. x.mu is held.

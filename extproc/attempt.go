@@ -123,17 +123,18 @@ func (s *Server) sendAttempt(x *exchange, a *policy.Attempt, out *wire.Response,
 	if x.body == nil {
 		return false
 	}
-	edits := s.attemptEdits(x, a, x.length(a))
+	body := x.placement(a).body(x.body.buf)
+	edits := s.attemptEdits(x, a, body.Bytes())
 	out.Reset()
 	out.Kind, out.Set, out.Remove, out.Meta = wire.KindRequestHeaders, edits.set, edits.remove, x.meta(a)
 	if asked {
 		out.Kind = wire.KindRequestBody
 	}
 	if x.unchanged(a) && !asked {
+		body.Free()
 		return true
 	}
-	out.HasBody, out.Replace = true, !asked
-	out.Body = x.bodyFor(a)
+	out.HasBody, out.Replace, out.Body = true, !asked, body
 	out.Set = append(out.Set, field{Name: "content-length", Value: strconv.Itoa(len(out.Body.Bytes()))})
 	return true
 }

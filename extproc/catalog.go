@@ -2,10 +2,11 @@ package extproc
 
 import (
 	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite"
 	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
-// Catalog is what is built in about models: policies that a Server is to run
+// Catalog is what is built in about models and features: policies that a Server is to run
 // are loaded with it.
 func Catalog() config.Catalog {
 	return config.Catalog{
@@ -14,5 +15,10 @@ func Catalog() config.Catalog {
 			return platform.ModelID(name, site, model)
 		},
 		Models: platform.Models,
+		Feature: func(name string) (known, strippable bool) {
+			f, ok := rewrite.FeatureNamed(name)
+			return ok, ok && f.Strippable()
+		},
+		Features: rewrite.Features,
 	}
 }

@@ -26,26 +26,47 @@ type clientRequest struct {
 	own           []field // of changeable, once it was asked or carried here
 }
 
-// readClient copies the headers out of the message, whose bytes are reused.
+// readClient copies the headers out of the message, whose bytes are reused: all
+// into one string, of which every name and value is a part.
 func readClient(req *wire.Request) clientRequest {
+	var text strings.Builder
+	size := 0
+	for _, h := range req.Headers {
+		size += len(h.Name) + len(h.Value)
+	}
+	text.Grow(size)
+	for _, h := range req.Headers {
+		text.Write(h.Name)
+		text.Write(h.Value)
+	}
+	rest := text.String()
+	next := func(n int) (part string) {
+		part, rest = rest[:n], rest[n:]
+		return part
+	}
 	c := clientRequest{contentLength: -1, headers: make([]field, 0, len(req.Headers))}
 	for _, h := range req.Headers {
-		switch name := string(h.Name); name {
-		case ":method":
-			c.method = string(h.Value)
-		case ":path":
-			c.path = string(h.Value)
-		case "content-length":
-			if n, err := strconv.ParseInt(string(h.Value), 10, 64); err == nil && n >= 0 {
-				c.contentLength = n
-			}
-		default:
-			if name != "" && name[0] != ':' {
-				c.headers = append(c.headers, field{Name: name, Value: string(h.Value)})
-			}
-		}
+		c.take(next(len(h.Name)), next(len(h.Value)))
 	}
 	return c
+}
+
+func (c *clientRequest) take(name, value string) {
+	switch name {
+	case "":
+	case ":method":
+		c.method = value
+	case ":path":
+		c.path = value
+	case "content-length":
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil && n >= 0 {
+			c.contentLength = n
+		}
+	default:
+		if name[0] != ':' {
+			c.headers = append(c.headers, field{Name: name, Value: value})
+		}
+	}
 }
 
 // get is a header's first value.
@@ -72,6 +93,14 @@ func (c *clientRequest) all(name string) []string {
 		}
 	}
 	return out
+}
+
+// list is a header that is a list, of one line or several (RFC 9110, section 5.3).
+func (c *clientRequest) list(name string) string {
+	if c.count(name) < 2 {
+		return c.value(name)
+	}
+	return strings.Join(c.all(name), ", ")
 }
 
 // count is the number of a header's lines.
@@ -146,6 +175,7 @@ var changedByAttempts = []string{"accept", "anthropic-beta", "anthropic-user-pro
 // attempt's. None is a secret.
 func (c *clientRequest) changeable() []field {
 	if c.own == nil {
+		c.own = make([]field, 0, len(changedByAttempts))
 		for _, f := range c.headers {
 			if slices.Contains(changedByAttempts, f.Name) {
 				c.own = append(c.own, f)

@@ -23,15 +23,10 @@ type conversion struct {
 	over     bool   // the platform's last chunk came
 }
 
-// converts reports whether the answers of a platform need a conversion.
-func converts(spec *platform.Spec, op platform.Operation, stream bool) bool {
-	return spec.Wraps(op) || (spec.Stream == platform.EventStream && op == platform.Messages && stream)
-}
-
 // lookFor is what the attempt's x-crossdoor-look says: put the judge in for the
 // whole answer. "" is its ordinary place. x.mu is held.
 func (x *exchange) lookFor(a *policy.Attempt) string {
-	if converts(x.spec(a), x.operation(), x.run.Plan.Request.Stream) {
+	if x.spec(a).Converts(x.operation(), x.run.Plan.Request.Stream) {
 		return names.LookConvert
 	}
 	return ""
@@ -74,7 +69,7 @@ func (c *conversion) take(in chunk, each func(eventstream.Event)) {
 	case in.last:
 		c.whole = append(c.whole, in.body...)
 		c.out = c.whole
-		if counted, ok := messages.TokenCount(c.whole); ok {
+		if counted, err := platform.CountAnswer(c.whole); err == nil {
 			c.out = counted
 		}
 	default:

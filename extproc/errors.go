@@ -115,11 +115,25 @@ func (s *Server) nothingUsable(x *exchange, now time.Time) *reply {
 	if waiting > 0 {
 		return errorReply(529, typeOverloaded, "Every target of the route is left out for now.", outcomeExhausted).retryIn(s.soonest(x, now))
 	}
+	if list := x.run.Plan.Refusals(); len(list) > 0 {
+		return refused(list)
+	}
 	text := "No target of the route can serve this request: " + strings.Join(why, ", ") + "."
 	if fits == 0 {
 		return rejected(http.StatusRequestEntityTooLarge, typeTooLarge, text)
 	}
 	return rejected(http.StatusBadRequest, typeInvalid, "model: "+text)
+}
+
+// refused is the answer to a request that no target takes as it is: which member
+// would have to go, and for which targets (contract, section 7).
+func refused(list []policy.Refusal) *reply {
+	var text []string
+	for _, r := range list {
+		text = append(text, r.Member+" (not taken by "+strings.Join(r.Targets, ", ")+")")
+	}
+	return rejected(http.StatusBadRequest, typeInvalid,
+		list[0].Member+": No target of the route can serve this request. It would have to do without: "+strings.Join(text, "; ")+".")
 }
 
 // soonest is how long it takes until the first place of the plan may be used

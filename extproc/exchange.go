@@ -30,11 +30,14 @@ type exchange struct {
 	// credential in them; the client's own is not known here.
 	foreignCredential bool
 
-	mu      sync.Mutex
-	run     *policy.Exchange // nil when the request was answered without a plan
-	facts   rewrite.Facts
-	body    *lease // the client's bytes, decoded; nil once let go
-	encoded bool   // the client sent them encoded: what Envoy holds differs
+	mu    sync.Mutex
+	run   *policy.Exchange // nil when the request was answered without a plan
+	facts rewrite.Facts
+	// placements say what each entry of the chain makes of the body, in its order;
+	// nil where no body has been seen.
+	placements []placement
+	body       *lease // the client's bytes, decoded; nil once let go
+	encoded    bool   // the client sent them encoded: what Envoy holds differs
 
 	issued    int         // attempts that Envoy was told of
 	waitUntil time.Time   // when the next one is due

@@ -121,7 +121,7 @@ func (s *Server) settle(x *exchange, req *wire.Request, code int, now time.Time)
 func (s *Server) unjudged(x *exchange, a *policy.Attempt, req *wire.Request, code int, now time.Time) {
 	o := classify(policy.Answer{
 		Status: code, Local: headerOf(req, names.Local), ContentType: headerOf(req, "content-type"),
-		Header: func(name string) string { return headerOf(req, name) }, Platform: x.target(a).Platform, Original: x.unchanged(a),
+		Header: func(name string) string { return headerOf(req, name) }, Platform: x.target(a).Platform, Original: x.original(a),
 	}, now)
 	if err := x.run.Concede(a.N, o, now); err != nil {
 		s.log.Error("attempt failed", "id", x.id, "error", err)

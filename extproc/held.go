@@ -54,7 +54,7 @@ func newHeld(req *wire.Request, x *exchange, a *policy.Attempt) held {
 		ContentType: h.header("content-type"),
 		Header:      h.header,
 		Platform:    x.target(a).Platform,
-		Original:    x.unchanged(a),
+		Original:    x.original(a),
 	}
 	h.conv = newConversion(&h, x, a)
 	h.streaming = h.provider() && status == http.StatusOK && !h.opaque() && (isType(h.answer.ContentType, typeSSE) || h.conv != nil && !h.conv.counting)

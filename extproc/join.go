@@ -208,7 +208,8 @@ func (s *Server) adoptBody(x *exchange, buf *wire.Buffer) error {
 		return err
 	}
 	x.facts, x.body, x.encoded = facts, body, true // it is always sent on: Envoy asked for one
-	if x.run != nil {
+	if x.run != nil {                              // planned elsewhere: what the targets make of it is known only now
+		x.run.Plan.Places = s.newPlan(x, x.run.Plan.Route, time.Now()).Places
 		return nil
 	}
 	route := x.policy.Route(facts.Model, x.client.get)

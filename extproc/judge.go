@@ -202,15 +202,18 @@ func (j *judgeSession) answer(meta []field, set ...field) error {
 // fail closes attempt a, decides, and says so once in the log. x.mu is held.
 func (s *Server) fail(x *exchange, a *policy.Attempt, o policy.Outcome, now time.Time) policy.Decision {
 	t := x.target(a)
+	if k := t.Keys[a.Key]; o.Kind == config.KindCredential {
+		if s.issued.Outdated(k.Place(), a.Start) { // another value has come since: this one's end blames nothing
+			o.Blame, o.Long = policy.BlameNothing, false
+		}
+		s.renew(k)
+	}
 	d, err := x.run.Fail(a.N, o, now)
 	if err != nil {
 		s.log.Error("attempt failed", "id", x.id, "error", err)
 		return policy.Decision{Verb: policy.VerbStop}
 	}
 	x.waitUntil = now.Add(d.Wait)
-	if o.Kind == config.KindCredential {
-		go s.keys.Reread(t.Keys[a.Key].Place())
-	}
 	if d.Verb == policy.VerbFailover || d.Verb == policy.VerbRetry {
 		s.log.Info("attempt failed", "id", x.id, "route", x.run.Plan.Route.Name, "target", t.Name, "model", a.Model,
 			"outcome", string(o.Kind), "reason", o.Reason, "status", o.Status, "decision", string(d.Verb), "wait_ms", d.Wait.Milliseconds())

@@ -36,6 +36,8 @@ type Metrics struct {
 	heldStreams     prometheus.Gauge
 	streamEnds      *prometheus.CounterVec
 	degraded        *prometheus.CounterVec
+	stripped        *prometheus.CounterVec
+	leftover        *prometheus.CounterVec
 	rewriteRefused  *prometheus.CounterVec
 	joinMiss        prometheus.Counter
 	tokens          *prometheus.CounterVec
@@ -67,7 +69,9 @@ func NewMetrics(r prometheus.Registerer, known func(model string) bool) *Metrics
 		skipped:         counter("skipped_total", "Targets left out of a plan.", "target", "reason"),
 		opened:          counter("breaker_opened_total", "Ejections.", "target", "reason"),
 		streamEnds:      counter("stream_ends_total", "How committed streams ended.", "target", "end"),
-		degraded:        counter("degraded_total", "Exchanges served by a degraded target.", "target"),
+		degraded:        counter("degraded_total", "Exchanges served by a degraded target, or with something stripped that changes behaviour.", "target"),
+		stripped:        counter("stripped_total", "Attempts that went out without a member which changes behaviour.", "target", "member"),
+		leftover:        counter("guard_leftover_total", "Members that the guard found for a target which does not take them.", "target", "member"),
 		rewriteRefused:  counter("rewrite_refused_total", "Requests that a platform refused for a member or a beta.", "target"),
 		tokens:          counter("tokens_total", "Tokens as the platforms count them.", "target", "model", "direction"),
 		streams:         counter("grpc_streams_total", "ext_proc streams by role.", "role"),
@@ -97,6 +101,7 @@ func (m *Metrics) watch(s *Server) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "crossdoor_body_bytes", Help: "Request bodies that are kept."},
 			func() float64 { return float64(s.table.Bytes()) }),
 		breakerStates{health: s.health},
+		credentialExpiry{server: s},
 	)
 }
 
@@ -115,6 +120,24 @@ func (breakerStates) Describe(c chan<- *prometheus.Desc) { c <- breakerState }
 func (b breakerStates) Collect(c chan<- prometheus.Metric) {
 	for _, st := range b.health.Snapshot() {
 		c <- prometheus.MustNewConstMetric(breakerState, prometheus.GaugeValue, float64(st.State), string(st.Scope), st.Target, st.Model, st.Key)
+	}
+}
+
+// credentialExpiry collects credential_expiry_seconds: how long the credential
+// that a cloud issued for a target is still valid.
+type credentialExpiry struct{ server *Server }
+
+var expiryDesc = prometheus.NewDesc("crossdoor_credential_expiry_seconds", "Until the credential of a target ends; negative when it has.", []string{"target"}, nil)
+
+// Describe is part of prometheus.Collector.
+func (credentialExpiry) Describe(c chan<- *prometheus.Desc) { c <- expiryDesc }
+
+// Collect is part of prometheus.Collector.
+func (e credentialExpiry) Collect(c chan<- prometheus.Metric) {
+	for _, t := range e.server.Policy().Targets {
+		if end, ok := e.server.issued.Expiry(t.Keys[0].Place()); ok {
+			c <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, time.Until(end).Seconds(), t.Name)
+		}
 	}
 }
 
@@ -137,6 +160,9 @@ func (s *Server) count(x *exchange, r *trail.Record, now time.Time) {
 	for _, a := range x.run.Attempts[:x.issued] {
 		target := x.target(a).Name
 		m.attempts.WithLabelValues(route, target, m.model(a.Model), string(a.Outcome.Kind)).Inc()
+		for _, member := range x.run.Plan.Places[a.Place].Stripped {
+			m.stripped.WithLabelValues(target, member).Inc()
+		}
 		if !a.Headers.IsZero() {
 			m.attemptSeconds.WithLabelValues(target).Observe(a.Headers.Sub(a.Start).Seconds())
 		}

@@ -163,8 +163,12 @@ func (p *planSession) onBody() error {
 		return p.reject(r)
 	}
 	p.deadline = time.AfterFunc(time.Until(x.run.Plan.Deadline), p.expire)
-	edits := p.s.attemptEdits(x, a, x.length(a))
+	var body []byte
 	if x.unchanged(a) {
+		body = x.body.buf.Bytes()
+	}
+	edits := p.s.attemptEdits(x, a, body)
+	if body != nil {
 		edits.put(names.Prepared, names.PreparedYes)
 		x.issue(a, "1")
 	}
@@ -223,16 +227,26 @@ func (p *planSession) prepare(buf *wire.Buffer) (*exchange, *reply) {
 
 // newRun plans the request of x over a route. x.mu is held.
 func (s *Server) newRun(x *exchange, route *config.Route, now time.Time) *policy.Exchange {
-	plan := policy.NewPlan(route, policy.Request{
+	plan := s.newPlan(x, route, now)
+	return policy.NewExchange(plan, s.health, func(t *config.Target, key int) bool { return s.keyUsable(x, t, key) })
+}
+
+// newPlan makes the placements of x and the plan that follows from them. x.mu is
+// held and the body is here.
+func (s *Server) newPlan(x *exchange, route *config.Route, now time.Time) *policy.Plan {
+	x.placements = make([]placement, len(route.Chain))
+	return policy.NewPlan(route, policy.Request{
 		Model:        x.facts.Model,
-		Stream:       x.facts.Stream && x.client.barePath() == pathMessages,
+		Stream:       x.streams(),
 		MaxTokens:    x.facts.MaxTokens,
 		BodyBytes:    x.body.size,
 		LargestImage: x.facts.LargestImage,
 		Credential:   x.client.hasCredential(),
 		Timeout:      x.client.timeout(),
+		Fit: func(e *config.Entry, model, id string) policy.Fit {
+			return s.fits(x, route.Chain, e, model, id)
+		},
 	}, s.rendered, now)
-	return policy.NewExchange(plan, s.health, func(t *config.Target, key int) bool { return s.keyUsable(x, t, key) })
 }
 
 // keyUsable reports whether a key has a value for this request.
@@ -240,8 +254,7 @@ func (s *Server) keyUsable(x *exchange, t *config.Target, key int) bool {
 	if t.Keys[key].Source == config.KeyPassthrough {
 		return (x.client.hasCredential() || x.unseen()) && !x.foreignCredential
 	}
-	_, ok := s.keys.Value(t.Keys[key].Place())
-	return ok
+	return s.has(t.Keys[key])
 }
 
 // requestReply turns a refusal of rewrite into the answer.

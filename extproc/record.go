@@ -35,9 +35,7 @@ func (x *exchange) record(now time.Time) *trail.Record {
 		t := x.target(a)
 		r.ServedBy, r.RequestID = t.Name, x.detail(a).requestID
 		r.AddedMS = a.Start.Sub(p.Start).Milliseconds()
-		if t.Degraded {
-			r.Degraded = []string{"model"}
-		}
+		r.Degraded = x.degraded()
 	}
 	if !x.committed.IsZero() {
 		ms := x.committed.Sub(x.started).Milliseconds()
@@ -53,7 +51,7 @@ func (x *exchange) record(now time.Time) *trail.Record {
 func (x *exchange) recordPlan(r *trail.Record) {
 	usable := 0
 	for i, place := range x.run.Plan.Places {
-		planned := trail.Planned{Target: place.Entry.Target.Name, Model: place.Model}
+		planned := trail.Planned{Target: place.Entry.Target.Name, Model: place.Model, Stripped: place.Stripped}
 		tried := false
 		for _, a := range x.run.Attempts[:x.issued] {
 			if a.Place == i {

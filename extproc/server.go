@@ -30,9 +30,11 @@ var errNoRoute = errors.New("no route of the policy takes this model")
 
 // Options are what a Server is made of. Node, Peers and Pressure may be left out.
 type Options struct {
-	Policy  *config.Policy
-	Health  *policy.Health
-	Keys    *credential.Static
+	Policy *config.Policy
+	Health *policy.Health
+	Keys   *credential.Static
+	// Issued are the credentials that clouds issue; nil is none.
+	Issued  *credential.Issued
 	Trail   *trail.Sink
 	Metrics *Metrics
 	Log     *slog.Logger
@@ -54,6 +56,7 @@ type Server struct {
 	policy  atomic.Pointer[config.Policy]
 	health  *policy.Health
 	keys    *credential.Static
+	issued  *credential.Issued
 	trail   *trail.Sink
 	metrics *Metrics
 	log     *slog.Logger
@@ -77,6 +80,9 @@ func NewServer(o Options) *Server {
 		table: NewTable(o.Policy.Limits.Memory), began: time.Now(),
 	}
 	s.table.pressure = o.Pressure
+	if s.issued = o.Issued; s.issued == nil {
+		s.issued = credential.NewIssued(o.Log, nil)
+	}
 	s.policy.Store(o.Policy)
 	s.render.learn(o.Policy)
 	s.metrics.watch(s)

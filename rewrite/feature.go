@@ -71,6 +71,9 @@ const (
 // FeatureSet is a set of features.
 type FeatureSet uint64
 
+// Thinking are the ways in which a request can ask for thinking.
+const Thinking = FeatureSet(1)<<ThinkingAdaptive | FeatureSet(1)<<ThinkingManual
+
 // Both must fit.
 var _ [64 - featureCount]struct{}
 

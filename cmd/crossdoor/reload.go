@@ -86,6 +86,7 @@ func (s *service) reload() {
 		return
 	}
 	s.keys.Use(append(keySources(p), s.stillNeeded()...))
+	s.issued.Use(append(cloudSources(s.server.Policy()), cloudSources(p)...))
 	s.health.Reload(p)
 	s.server.Reload(p)
 	s.reloads.WithLabelValues("ok").Inc()
@@ -126,6 +127,28 @@ func keySources(p *config.Policy) []credential.Source {
 			if !slices.Contains(out, src) {
 				out = append(out, src)
 			}
+		}
+	}
+	return out
+}
+
+// cloudSources are the credentials of a policy that clouds issue.
+func cloudSources(p *config.Policy) []credential.CloudSource {
+	var out []credential.CloudSource
+	for _, t := range p.Targets {
+		for _, k := range t.Keys {
+			src := credential.CloudSource{Place: k.Place()}
+			switch k.Source {
+			case config.KeyAWS:
+				src.Issuer = credential.AWSDefault(t.Region)
+			case config.KeyGoogle:
+				src.Issuer = credential.GoogleADC()
+			case config.KeyEntra:
+				src.Issuer = credential.EntraDefault("")
+			case config.KeyEnv, config.KeyFile, config.KeyPassthrough:
+				continue
+			}
+			out = append(out, src)
 		}
 	}
 	return out
@@ -191,7 +214,7 @@ func (s *service) ready() operate.Ready {
 	if r.Render == operate.RenderDiffers {
 		r.Reasons = append(r.Reasons, "Envoy runs a config of another policy: render again")
 	}
-	for _, place := range s.keys.Missing() {
+	for _, place := range append(s.keys.Missing(), s.issued.Missing()...) {
 		r.Reasons = append(r.Reasons, "no value for key "+place)
 	}
 	r.Targets = targetStates(p, s.health.Snapshot())

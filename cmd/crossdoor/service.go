@@ -29,12 +29,17 @@ import (
 	"github.com/crossdoor/crossdoor/rewrite/credential"
 )
 
+// firstCredentials is how long the service waits at its start for what clouds
+// issue.
+const firstCredentials = 2 * time.Second
+
 // service is `serve` at work: the servers and what they share.
 type service struct {
 	flags   *serveFlags
 	path    string
 	log     *slog.Logger
 	keys    *credential.Static
+	issued  *credential.Issued
 	health  *policy.Health
 	sink    *trail.Sink
 	peers   *extproc.Peers
@@ -50,6 +55,8 @@ func newService(f *serveFlags, path string, p *config.Policy, log *slog.Logger) 
 	s := &service{flags: f, path: path, log: log, checks: health.NewServer()}
 	s.keys = credential.NewStatic(s.keyChanged)
 	s.keys.Use(keySources(p))
+	s.issued = credential.NewIssued(log, s.keyChanged)
+	s.issued.Use(cloudSources(p))
 	registry := prometheus.NewRegistry()
 	known := knownModels(p)
 	metrics := extproc.NewMetrics(registry, known)
@@ -67,7 +74,7 @@ func newService(f *serveFlags, path string, p *config.Policy, log *slog.Logger) 
 		s.peers = extproc.NewPeers(names, peerCreds, log)
 	}
 	s.server = extproc.NewServer(extproc.Options{
-		Policy: p, Health: s.health, Keys: s.keys, Trail: s.sink, Metrics: metrics, Log: log, Node: f.advertise, Peers: s.peers,
+		Policy: p, Health: s.health, Keys: s.keys, Issued: s.issued, Trail: s.sink, Metrics: metrics, Log: log, Node: f.advertise, Peers: s.peers,
 		Pressure: memoryPressure(),
 	})
 	options := extproc.GRPCOptions()
@@ -123,10 +130,12 @@ func (s *service) run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	defer stop()
 	go s.keys.Watch(background)
+	go s.issued.Run(background)
 	go s.watchPolicy(background)
+	s.awaitCredentials(background)
 	s.state.listening.Store(true)
 	s.log.Info("serving", "policy", s.server.Policy().Hash, "grpc", s.flags.grpc, "admin", s.flags.admin, "version", buildVersion())
-	for _, place := range s.keys.Missing() {
+	for _, place := range append(s.keys.Missing(), s.issued.Missing()...) {
 		s.log.Warn("no value for a key: its target is left out of plans", "key", place)
 	}
 	select {
@@ -143,6 +152,14 @@ func (s *service) run(ctx context.Context) error {
 	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return errors.Join(err, s.sink.Close(closing))
+}
+
+// awaitCredentials gives the clouds a moment to issue the first ones: until then
+// their targets are left out of plans.
+func (s *service) awaitCredentials(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, firstCredentials)
+	defer stop()
+	s.issued.AwaitFirst(ctx)
 }
 
 // serveHTTP starts the admin and the metrics server.

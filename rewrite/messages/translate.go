@@ -6,8 +6,6 @@ import (
 	"mime"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/crossdoor/crossdoor/rewrite/scan"
 )
 
 // MaxClientMessage is how many bytes of a platform's message a client is told.
@@ -150,24 +148,4 @@ func requestID(said ErrorBody, header func(string) string) string {
 		}
 	}
 	return ""
-}
-
-// TokenCount puts Bedrock's answer to count-tokens, {"inputTokens":N}, into the
-// client's schema, {"input_tokens":N}. false: body is no such answer. The bytes
-// are the caller's.
-func TokenCount(body []byte) (out []byte, ok bool) {
-	var s scan.Scanner
-	var n []byte
-	s.Reset(body)
-	s.Open('{')
-	for key, more := s.Member(); more; key, more = s.Member() {
-		value, _ := s.Value()
-		if s.Is(key, "inputTokens") {
-			n = s.Bytes(value)
-		}
-	}
-	if _, counted := count(n); !s.End() || !counted {
-		return nil, false
-	}
-	return fmt.Appendf(nil, `{"input_tokens":%s}`, n), true
 }

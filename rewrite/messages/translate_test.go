@@ -182,27 +182,6 @@ func TestTypeForException(t *testing.T) {
 	}
 }
 
-func TestTokenCount(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"inputTokens":0}`:               `{"input_tokens":0}`,
-		`{"x":[1], "inputTokens" : 123 }`: `{"input_tokens":123}`,
-		`{"inputTokens":"1"}`:             "",
-		`{"inputTokens":-1}`:              "",
-		`{"inputTokens":1.5}`:             "",
-		`{"inputTokens":1`:                "",
-		`{"inputTokens":1}x`:              "",
-		`{"input_tokens":1}`:              "",
-		`{"x":{"inputTokens":1}}`:         "",
-		`[]`:                              "",
-		``:                                "",
-	} {
-		out, ok := TokenCount([]byte(body))
-		if string(out) != want || ok != (want != "") {
-			t.Errorf("%s: %s, %v; want %q", body, out, ok, want)
-		}
-	}
-}
-
 func FuzzTranslate(f *testing.F) {
 	f.Add(400, jsonType, "ValidationException", []byte(`{"message":"m"}`))
 	f.Add(503, "text/html", "", []byte(`<html>`))
@@ -219,6 +198,5 @@ func FuzzTranslate(f *testing.F) {
 		if _, _, again := Translate(newStatus, jsonType, nil, out); again {
 			t.Fatalf("changed again: %q", out)
 		}
-		TokenCount(body)
 	})
 }
