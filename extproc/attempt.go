@@ -123,7 +123,13 @@ func (s *Server) sendAttempt(x *exchange, a *policy.Attempt, out *wire.Response,
 	if x.body == nil {
 		return false
 	}
-	body := x.placement(a).body(x.body.buf)
+	p := x.placement(a)
+	body := p.body(x.body.buf)
+	if x.policy.Guard == config.GuardScan {
+		if left := p.scan(body.Bytes()); left != 0 {
+			s.leftOver(x, x.target(a), left)
+		}
+	}
 	edits := s.attemptEdits(x, a, body.Bytes())
 	out.Reset()
 	out.Kind, out.Set, out.Remove, out.Meta = wire.KindRequestHeaders, edits.set, edits.remove, x.meta(a)

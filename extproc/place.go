@@ -16,6 +16,7 @@ import (
 type placement struct {
 	spec  *platform.Spec
 	path  string // the platform's
+	host  rewrite.Host
 	fit   rewrite.Fit
 	edits []rewrite.Edit
 	wraps bool // the edited body goes inside another one
@@ -34,15 +35,15 @@ func (s *Server) placed(x *exchange, e *config.Entry, model, id string) placemen
 		p.refused = "model"
 		return p
 	}
-	host := rewrite.Host{
+	p.host = rewrite.Host{
 		Platform: t.Platform, Hosting: string(t.Hosting), Model: platform.Canonical(model),
 		Crossing: model != x.facts.Model, Overrides: overrides(t, model),
 	}
-	p.fit = x.facts.Fit(&host, x.client.all("anthropic-beta"))
+	p.fit = x.facts.Fit(&p.host, x.client.all("anthropic-beta"))
 	change := spec.Change(&x.facts, x.call(t, id, &p))
 	change.Strip = p.fit.Stripped | p.fit.Lossless
 	p.edits = x.facts.Edits(&change)
-	if left := x.facts.Leftover(&host, &p.fit); left != 0 {
+	if left := x.facts.Leftover(&p.host, &p.fit); left != 0 {
 		s.leftOver(x, t, left)
 		p.fit.Refused |= left
 	}
@@ -70,6 +71,19 @@ func (s *Server) leftOver(x *exchange, t *config.Target, left rewrite.FeatureSet
 		s.metrics.leftover.WithLabelValues(t.Name, member).Inc()
 	}
 	s.log.Error("guard: the request still has members that the target does not take", "id", x.id, "target", t.Name, "members", strings.Join(names, ","))
+}
+
+// scan is the guard over the final bytes: what in them the host does not take. A
+// body inside another one is not looked at.
+func (p *placement) scan(body []byte) rewrite.FeatureSet {
+	if p.unchanged() || p.wraps {
+		return 0
+	}
+	left, err := rewrite.Scan(body, &p.host)
+	if err != nil { // cannot be: edits keep JSON what it is
+		return 0
+	}
+	return left
 }
 
 // unchanged reports whether the placement sends the client's very bytes.

@@ -62,6 +62,6 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage or wrong policy.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(serveCommand(), renderCommand(), checkCommand(), trailCommand(), demoCommand(), versionCommand())
+	root.AddCommand(serveCommand(), renderCommand(), checkCommand(), explainCommand(), trailCommand(), demoCommand(), versionCommand())
 	return root
 }
