@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func (s *Server) attemptEdits(x *exchange, a *policy.Attempt, body []byte) heade
 	s.authenticate(&call, t, t.Keys[a.Key], &x.client)
 	headers := p.spec.Headers(call)
 	if body != nil {
-		s.sign(headers, p.spec, t, t.Keys[a.Key], body)
+		s.sign(http.MethodPost, headers, p.spec, t, t.Keys[a.Key], body)
 	}
 	edits := headerEdits{set: make([]field, 0, 24), remove: make([]string, 0, 16)}
 	for _, h := range headers {

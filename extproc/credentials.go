@@ -45,7 +45,7 @@ func (s *Server) authenticate(call *platform.Call, t *config.Target, k config.Ke
 // sign gives the headers of a call the signature over them and the body that
 // goes out with them. Where the credential has just expired nothing is set: the
 // platform says so.
-func (s *Server) sign(headers []platform.Header, spec *platform.Spec, t *config.Target, k config.Key, body []byte) {
+func (s *Server) sign(method string, headers []platform.Header, spec *platform.Spec, t *config.Target, k config.Key, body []byte) {
 	creds, ok := s.issued.AWS(k.Place())
 	if k.Source != config.KeyAWS || !ok {
 		return
@@ -59,7 +59,7 @@ func (s *Server) sign(headers []platform.Header, spec *platform.Spec, t *config.
 		return ""
 	}
 	signature, err := credential.Sign(creds, credential.Unsigned{
-		Method: "POST", Authority: value(":authority"), Path: value(":path"), ContentType: value("content-type"),
+		Method: method, Authority: value(":authority"), Path: value(":path"), ContentType: value("content-type"),
 		PayloadHash: credential.PayloadHash(body), Service: spec.SigV4, Region: t.Region,
 	}, time.Now())
 	if err != nil {

@@ -36,8 +36,9 @@ type exchange struct {
 	// placements say what each entry of the chain makes of the body, in its order;
 	// nil where no body has been seen.
 	placements []placement
-	body       *lease // the client's bytes, decoded; nil once let go
-	encoded    bool   // the client sent them encoded: what Envoy holds differs
+	files      *fileSet // that the request names
+	body       *lease   // the client's bytes, decoded; nil once let go
+	encoded    bool     // the client sent them encoded: what Envoy holds differs
 
 	issued    int         // attempts that Envoy was told of
 	waitUntil time.Time   // when the next one is due

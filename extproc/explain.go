@@ -101,11 +101,7 @@ func (x *exchange) explained(place *policy.Place, p *placement) ExplainedPlace {
 	if call.Auth == platform.AuthSigned {
 		platform.Set(out.Headers, "authorization", "AWS4-HMAC-SHA256 (signed with "+t.Keys[0].Place()+")")
 	}
-	scheme := "https://"
-	if !t.Endpoint.TLS {
-		scheme = "http://"
-	}
-	out.URL = scheme + call.Authority + p.path
+	out.URL = t.Endpoint.URL() + p.path
 	out.Edits = p.edits
 	body := p.body(x.body.buf)
 	defer body.Free()

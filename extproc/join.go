@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -175,7 +176,7 @@ func (s *Server) joinWithBody(stream counted, req *wire.Request, out *wire.Respo
 			id: id, policy: p, client: client, started: time.Now(), joined: true, foreignCredential: true,
 		})
 	}
-	err := s.adoptBody(x, buf)
+	err := s.adoptBody(stream.Context(), x, buf)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -191,13 +192,7 @@ func (s *Server) joinWithBody(stream counted, req *wire.Request, out *wire.Respo
 }
 
 // adoptBody reads a body that came again into x, which then owns buf.
-func (s *Server) adoptBody(x *exchange, buf *wire.Buffer) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.body != nil { // two attempts cannot run at once; a late one keeps the first
-		buf.Free()
-		return nil
-	}
+func (s *Server) adoptBody(ctx context.Context, x *exchange, buf *wire.Buffer) error {
 	body, err := s.decode(buf, x.client.value("content-encoding"), x.policy.Limits.Body)
 	if err != nil {
 		return err
@@ -207,14 +202,25 @@ func (s *Server) adoptBody(x *exchange, buf *wire.Buffer) error {
 		body.free()
 		return err
 	}
-	x.facts, x.body, x.encoded = facts, body, true // it is always sent on: Envoy asked for one
-	if x.run != nil {                              // planned elsewhere: what the targets make of it is known only now
-		x.run.Plan.Places = s.newPlan(x, x.run.Plan.Route, time.Now()).Places
+	route := x.policy.Route(facts.Model, x.client.get)
+	if x.run != nil {
+		route = x.run.Plan.Route
+	}
+	if route == nil {
+		body.free()
+		return errNoRoute
+	}
+	files := s.filesOf(ctx, route, &facts)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.body != nil { // two attempts cannot run at once; a late one keeps the first
+		body.free()
 		return nil
 	}
-	route := x.policy.Route(facts.Model, x.client.get)
-	if route == nil {
-		return errNoRoute
+	x.facts, x.body, x.encoded, x.files = facts, body, true, files // it is always sent on: Envoy asked for one
+	if x.run != nil {                                              // planned elsewhere: what the targets make of it is known only now
+		x.run.Plan.Places = s.newPlan(x, route, time.Now()).Places
+		return nil
 	}
 	x.run = s.newRun(x, route, time.Now())
 	return nil

@@ -22,6 +22,8 @@ type placement struct {
 	wraps bool // the edited body goes inside another one
 	// refused is what no edit can mend, besides fit.
 	refused string
+	// tooLarge: something in the body is larger than the target takes.
+	tooLarge bool
 }
 
 // placed is what entry e makes of the request whose model there is id. x.mu is
@@ -41,6 +43,7 @@ func (s *Server) placed(x *exchange, e *config.Entry, model, id string) placemen
 	}
 	p.fit = x.facts.Fit(&p.host, x.client.all("anthropic-beta"))
 	change := spec.Change(&x.facts, x.call(t, id, &p))
+	p.tooLarge = x.files.fit(x, t, &p, &change)
 	change.Strip = p.fit.Stripped | p.fit.Lossless
 	p.edits = x.facts.Edits(&change)
 	if left := x.facts.Leftover(&p.host, &p.fit); left != 0 {
@@ -55,7 +58,7 @@ func (s *Server) placed(x *exchange, e *config.Entry, model, id string) placemen
 func (s *Server) fits(x *exchange, chain []*config.Entry, e *config.Entry, model, id string) policy.Fit {
 	p := &x.placements[slices.Index(chain, e)]
 	*p = s.placed(x, e, model, id)
-	fit := policy.Fit{Refused: p.fit.Refused.Names(), Stripped: p.fit.Stripped.Names(), BodyBytes: int64(p.length(x.body.buf.Bytes()))}
+	fit := policy.Fit{Refused: p.fit.Refused.Names(), Stripped: p.fit.Stripped.Names(), BodyBytes: int64(p.length(x.body.buf.Bytes())), TooLarge: p.tooLarge}
 	fit.Stripped = append(fit.Stripped, p.fit.StrippedBetas...)
 	if p.refused != "" {
 		fit.Refused = append(fit.Refused, p.refused)

@@ -213,11 +213,15 @@ func (p *planSession) prepare(buf *wire.Buffer) (*exchange, *reply) {
 		body.free()
 		return nil, requestReply(err)
 	}
+	route := p.policy.Route(facts.Model, p.client.get)
+	var files *fileSet
+	if route != nil {
+		files = p.s.filesOf(p.stream.Context(), route, &facts)
+	}
 	p.ensureExchange()
 	p.x.mu.Lock()
 	defer p.x.mu.Unlock()
-	p.x.facts, p.x.body, p.x.encoded = facts, body, body.decoded
-	route := p.policy.Route(facts.Model, p.client.get)
+	p.x.facts, p.x.body, p.x.encoded, p.x.files = facts, body, body.decoded, files
 	if route == nil {
 		return nil, noRoute(p.policy)
 	}

@@ -63,6 +63,7 @@ type Server struct {
 	node    string
 	peers   *Peers
 	table   *Table
+	files   fileCache
 	loose   looseEntries
 
 	envoys    versions

@@ -143,8 +143,7 @@ func (f *Fit) drop(h *Host, b beta, uses FeatureSet) {
 // kept reports whether the policy keeps f by name, or the host takes it with or
 // without a beta.
 func (h *Host) kept(f Feature) bool {
-	a, ok := h.Overrides[f]
-	return (ok && a == Keep) || f == ToolChanges || f == InputExamples
+	return h.Kept(f) || f == ToolChanges || f == InputExamples
 }
 
 // tokens are those of all lines, in order, each once (RFC 9110, section 5.3:

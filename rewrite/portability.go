@@ -135,6 +135,15 @@ func (h *Host) action(f Feature) Action {
 	return table[f].hosts[columnOf(h.Platform, h.Hosting)]
 }
 
+// Takes reports whether h takes a feature as it is.
+func (h *Host) Takes(f Feature) bool { return h.action(f) == Keep }
+
+// Kept reports whether the policy says that h takes a feature.
+func (h *Host) Kept(f Feature) bool {
+	a, ok := h.Overrides[f]
+	return ok && a == Keep
+}
+
 // Fit is what becomes of a request at a host.
 type Fit struct {
 	// Refused keep the request away from there.
@@ -146,6 +155,19 @@ type Fit struct {
 	// StrippedBetas are tokens that do not and that change behaviour; those that
 	// are not known are `anthropic-beta` here, since they are the client's text.
 	StrippedBetas []string
+
+	replaced FeatureSet
+}
+
+// Refuse adds a feature that keeps the request away, for a reason that the table
+// does not know.
+func (f *Fit) Refuse(one Feature) { f.Refused |= one.bit() }
+
+// Replace says that an edit of the caller's own puts something in the place of
+// every use of a feature.
+func (f *Fit) Replace(one Feature) {
+	f.Refused &^= one.bit()
+	f.replaced |= one.bit()
 }
 
 // gone is what the edits take out.
@@ -174,7 +196,7 @@ func (f *Facts) Fit(h *Host, betas []string) Fit {
 // the request once the edits of fit are made, and that h does not take. It is
 // empty unless the table says to strip what no edit can take out.
 func (f *Facts) Leftover(h *Host, fit *Fit) (left FeatureSet) {
-	for one := range (f.Uses &^ (fit.gone() & strippable)).all {
+	for one := range (f.Uses &^ (fit.gone()&strippable | fit.replaced)).all {
 		if !fit.Refused.Has(one) && h.action(one) != Keep {
 			left |= one.bit()
 		}

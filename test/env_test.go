@@ -27,6 +27,7 @@ type target struct {
 	noCA     bool     // TLS whose authority the policy does not name
 	sigv4    bool     // AWS signatures in place of keys
 	rules    *fakeplatform.Rules
+	files    map[string]fakeplatform.File
 }
 
 // lane is one isolated case of an environment.

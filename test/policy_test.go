@@ -95,6 +95,7 @@ func (e *env) fake(l *laneRun, tg target, keys []string) *fakeplatform.Server {
 	if tg.rules != nil {
 		rules = *tg.rules
 	}
+	rules.Files = tg.files
 	s.SetRules(rules)
 	return s
 }

@@ -84,8 +84,9 @@ func (s *Server) SetRules(r Rules) {
 	s.rules = r
 }
 
-// Script queues answers, one for each request that is not refused. When none is
-// left the answer is Respond's, or a good one.
+// Script queues answers, one for each request that is not refused; those for
+// files are answered by the rules alone. When none is left the answer is
+// Respond's, or a good one.
 func (s *Server) Script(answers ...Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +224,8 @@ func (s *Server) next(r *Request) Answer {
 		return s.identified(r, a)
 	}
 	respond := s.respond
-	scripted := len(s.queue) > 0
+	isFile := r.call.op == opFile || r.call.op == opFileContent
+	scripted := len(s.queue) > 0 && !isFile
 	if scripted {
 		a, s.queue = s.queue[0], s.queue[1:]
 	}
@@ -231,7 +233,7 @@ func (s *Server) next(r *Request) Answer {
 	s.mu.Unlock()
 	switch {
 	case scripted:
-	case respond != nil:
+	case respond != nil && !isFile:
 		a = respond(copied)
 	default:
 		a = good(s.Platform, rules, copied)

@@ -117,6 +117,14 @@ func (e Endpoint) Authority() string {
 	return net.JoinHostPort(e.Host, strconv.Itoa(e.Port))
 }
 
+// URL is scheme, host and port, without a path.
+func (e Endpoint) URL() string {
+	if e.TLS {
+		return "https://" + e.Authority()
+	}
+	return "http://" + e.Authority()
+}
+
 // TargetLimits are checked while planning; 0 is not checked.
 type TargetLimits struct {
 	Body        int64
