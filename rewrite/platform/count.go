@@ -13,16 +13,6 @@ const (
 	countClose = `"}}}`
 )
 
-// CountTokens checks its body as one of InvokeModel, which must have max_tokens;
-// a count of the Messages API has none. The value is not counted. It is what
-// every model takes, or what every model that thinks takes: a thinking budget
-// must be below it. (Not in Amazon's documentation; langchain-ai/langchain-aws#661,
-// BerriAI/litellm#30102 met it.)
-const (
-	countMaxTokens         = "4096"
-	countMaxTokensThinking = "32000"
-)
-
 // Wraps reports whether the changed body of such a request travels inside
 // another one: WrapCount.
 func (s *Spec) Wraps(op Operation) bool { return s.body.wrapCount && op == CountTokens }

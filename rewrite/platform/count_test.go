@@ -48,17 +48,17 @@ func TestConverts(t *testing.T) {
 
 func TestCountAnswer(t *testing.T) {
 	for answer, want := range map[string]string{
-		`{"inputTokens":0}`:                         `{"input_tokens":0}`,
-		` {"x":{}, "inputTokens" : 123456789012 } `: `{"input_tokens":123456789012}`,
-		`{"input_tokens":5}`:                        "",
-		`{"inputTokens":null}`:                      "",
-		`{"inputTokens":-1}`:                        "",
-		`{"inputTokens":"5"}`:                       "",
-		`{"inputTokens":5`:                          "",
-		`{"message":"no"}`:                          "",
-		`[]`:                                        "",
-		`<html>`:                                    "",
-		``:                                          "",
+		`{"inputTokens":0}`:                       `{"input_tokens":0}`,
+		`{"x":{}, "inputTokens" : 123456789012 }`: `{"input_tokens":123456789012}`,
+		`{"input_tokens":5}`:                      "",
+		`{"inputTokens":null}`:                    "",
+		`{"inputTokens":-1}`:                      "",
+		`{"inputTokens":"5"}`:                     "",
+		`{"inputTokens":5`:                        "",
+		`{"message":"no"}`:                        "",
+		`[]`:                                      "",
+		`<html>`:                                  "",
+		``:                                        "",
 	} {
 		got, err := CountAnswer([]byte(answer))
 		if string(got) != want || (err == nil) != (want != "") {

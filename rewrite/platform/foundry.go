@@ -15,15 +15,6 @@ var foundry = Spec{
 	prefix:  "/anthropic",
 	others:  []string{"/v1/files", "/v1/skills"},
 	modelID: deployment,
-	refusedBetas: map[string]beta{
-		"advisor-tool-2026-03-01":                betaMatters,
-		"compact-2026-01-12":                     betaMatters,
-		"fast-mode-2026-02-01":                   betaMatters,
-		"fine-grained-tool-streaming-2025-05-14": betaMatters,
-		"output-128k-2025-02-19":                 betaNoOp,
-		"thinking-binding-controls-2026-08-01":   betaMatters,
-		"token-efficient-tools-2025-02-19":       betaNoOp,
-	},
 }
 
 // deployment is the default name. What Anthropic alone hosts has none on Azure.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/crossdoor/crossdoor/rewrite"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -80,6 +82,18 @@ func (r request) call(s *Spec) (Call, error) {
 	}, err
 }
 
+// sent is the body at a platform; that of a count that travels in another body is
+// shown as it is inside.
+func (r request) sent(t *testing.T, s *Spec, call Call) []byte {
+	t.Helper()
+	facts, err := rewrite.Inspect([]byte(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := s.Change(&facts, call)
+	return rewrite.Splice(nil, []byte(r.body), facts.Edits(&change))
+}
+
 // TestGolden shows what each platform receives.
 func TestGolden(t *testing.T) {
 	for _, s := range specs {
@@ -92,6 +106,7 @@ func TestGolden(t *testing.T) {
 					fmt.Fprintf(&out, "  %v\n\n", err)
 					continue
 				}
+				fmt.Fprintf(&out, "> %s\n", r.sent(t, s, call))
 				for _, h := range s.Headers(call) {
 					if h.Value == "" {
 						fmt.Fprintf(&out, "- %s\n", h.Name)

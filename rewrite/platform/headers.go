@@ -59,7 +59,7 @@ type Call struct {
 	UserProject string
 
 	Version     string   // the client's anthropic-version
-	Betas       []string // tokens, or header lines of them; none that the platform refuses
+	Betas       []string // tokens that the platform takes: rewrite.Fit has them
 	UserProfile string   // the client's anthropic-user-profile-id
 	ContentType string   // the client's content-type
 	Accept      string   // the client's accept
@@ -85,7 +85,7 @@ func (s *Spec) Headers(c Call) []Header {
 		version = or(c.Version, DefaultVersion)
 	}
 	if !s.body.betas {
-		betas = strings.Join(s.keptBetas(c.Betas), ",")
+		betas = strings.Join(tokens(c.Betas), ",")
 	}
 	if !s.body.profile {
 		profile = c.UserProfile
@@ -158,30 +158,7 @@ func (s *Spec) credential(c Call) (apiKey, authorization string) {
 	return c.Secret, ""
 }
 
-// beta says what the loss of a refused token means.
-type beta uint8
-
-const (
-	betaMatters beta = iota + 1
-	betaNoOp         // the token changes nothing any more: dropping it is lossless
-)
-
-// keptBetas are the tokens of all lines, in order, each once, without those that
-// the platform refuses.
-func (s *Spec) keptBetas(lines []string) []string {
-	return slices.DeleteFunc(tokens(lines), func(token string) bool { return s.refusedBetas[token] != 0 })
-}
-
-// StrippedBetas are the tokens of the client's anthropic-beta lines that this
-// platform is not sent although they change behaviour. Tokens that are dropped
-// without loss are not among them.
-func (s *Spec) StrippedBetas(lines []string) []string {
-	if len(s.refusedBetas) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(tokens(lines), func(token string) bool { return s.refusedBetas[token] != betaMatters })
-}
-
+// tokens are those of all lines, in order, each once.
 func tokens(lines []string) (all []string) {
 	for _, line := range lines {
 		for token := range strings.SplitSeq(line, ",") {

@@ -1,19 +1,6 @@
 package platform
 
-import (
-	"slices"
-	"testing"
-)
-
-func TestStrippedBetas(t *testing.T) {
-	lines := []string{"compact-2026-01-12, output-128k-2025-02-19", "context-1m-2025-08-07"}
-	for name, want := range map[string][]string{"anthropic": nil, "claude-on-aws": nil, "foundry": {"compact-2026-01-12"}} {
-		spec, _ := Get(name)
-		if got := spec.StrippedBetas(lines); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", name, got, want)
-		}
-	}
-}
+import "testing"
 
 func TestAllowedClientHeader(t *testing.T) {
 	for name, want := range map[string]bool{

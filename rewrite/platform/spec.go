@@ -36,8 +36,6 @@ type Spec struct {
 	body bodyRules
 	// modelID finds the platform's ID.
 	modelID func(at Site, model string) (string, bool)
-	// refusedBetas are the beta tokens that the platform is known to refuse.
-	refusedBetas map[string]beta
 }
 
 // bodyRules is what every request body must have changed, whatever is in it.
