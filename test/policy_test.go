@@ -139,7 +139,7 @@ func (l *laneRun) writeTarget(b *strings.Builder, i int) {
 		line("platform: claude-on-aws")
 		line("region: us-east-1")
 		line("workspace: %s", l.workspace())
-		line("auth: key")
+		line("auth: %s", tg.auth())
 	case fakeplatform.Foundry:
 		line("platform: foundry")
 		line("resource: acme")
@@ -147,11 +147,7 @@ func (l *laneRun) writeTarget(b *strings.Builder, i int) {
 	case fakeplatform.Bedrock, fakeplatform.Mantle:
 		line("platform: %s", tg.platform)
 		line("region: eu-central-1")
-		if tg.sigv4 {
-			line("auth: sigv4")
-		} else {
-			line("auth: key")
-		}
+		line("auth: %s", tg.auth())
 	case fakeplatform.Vertex:
 		line("platform: vertex")
 		line("project: acme")
@@ -194,6 +190,14 @@ func (l *laneRun) writeTarget(b *strings.Builder, i int) {
 	for _, y := range tg.yaml {
 		line("%s", y)
 	}
+}
+
+// auth is how a target of AWS's authenticates.
+func (tg target) auth() string {
+	if tg.sigv4 {
+		return "sigv4"
+	}
+	return "key"
 }
 
 func (l *laneRun) writeRoute(b *strings.Builder) {
