@@ -29,6 +29,9 @@ type view struct {
 	BodyBuffer, ConnectionBuffer, InnerBuffer int64
 	BodyTime                                  string
 
+	// Planned is a regular expression for the paths that are planned, without a
+	// query; PlanBody the body mode of the plan's filter.
+	Planned, PlanBody                                     string
 	PlanTimeout, AttemptTimeout, JudgeTimeout, StreamIdle string
 	Idles                                                 []string
 	LongestIdle                                           string
@@ -39,6 +42,16 @@ type view struct {
 	DirectFilter                            string
 	ServiceClusters                         []serviceView
 	Targets                                 []targetView
+}
+
+// plannedPaths are POST /v1/messages and /v1/messages/count_tokens; with another
+// method the plan refuses them.
+const plannedPaths = `/v1/messages(/count_tokens)?/?`
+
+// WithPlanBody is the view for the plan's filter with a body mode.
+func (v view) WithPlanBody(mode string) view {
+	v.PlanBody = mode
+	return v
 }
 
 // outputs says which template makes which file, and whether its routes are in
@@ -106,6 +119,7 @@ func newView(p *config.Policy, o Options) (view, error) {
 		Listen: listen, AdminPort: o.AdminPort,
 		MaxHeap: maxHeap(p.Limits), MaxConnections: maxConnections,
 		BodyBuffer: bodyBuffer, ConnectionBuffer: connectionBuffer, InnerBuffer: 1 << 20, BodyTime: duration(p.Limits.BodyTime),
+		Planned:     plannedPaths,
 		PlanTimeout: duration(messageSlack), AttemptTimeout: duration(attemptTimeout(p)), JudgeTimeout: duration(judgeTimeout(p)), StreamIdle: duration(streamIdle(p)),
 		ServiceDown: errorBody("overloaded_error", textServiceDown), Overloaded: errorBody("overloaded_error", textOverloaded),
 		ServiceDetails:  names.DetailsPrefix,

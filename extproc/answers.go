@@ -93,6 +93,9 @@ func forwardedValue(x *exchange, t *config.Target, name string) string {
 
 // clientHeaders is what the client is told about its exchange. x.mu is held.
 func clientHeaders(x *exchange) []field {
+	if x.other != nil {
+		return x.other.clientHeaders(x)
+	}
 	level := config.ClientHeadersFull
 	var out []field
 	if x.run != nil {

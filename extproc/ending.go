@@ -76,6 +76,9 @@ func (s *Server) endIn(x *exchange, wait time.Duration) {
 
 // toldAll reports whether nothing more is to be expected. x.mu is held.
 func (x *exchange) toldAll() bool {
+	if x.other != nil && x.end.answered == nil {
+		return x.end.exchange != nil
+	}
 	if x.run == nil || (x.end.answered != nil && x.now() == nil) {
 		return x.end.planOver
 	}
@@ -105,7 +108,8 @@ func (s *Server) endAnyway(x *exchange) {
 // is not that of an answer which is on its way: Envoys before 1.39 close it after the
 // headers, and a connection may break. The exchange's entry tells. x.mu is held.
 func (s *Server) patience(x *exchange) time.Duration {
-	onItsWay := s.envoys.planEndsEarly() && x.run != nil && x.run.State() == policy.StateCommitted && x.entryOf(x.run.Last()) == nil
+	committed := x.run != nil && x.run.State() == policy.StateCommitted && x.entryOf(x.run.Last()) == nil
+	onItsWay := s.envoys.planEndsEarly() && (committed || (x.other != nil && x.other.status != 0))
 	if x.end.exchange == nil && (onItsWay || x.connection.lost()) {
 		return orphanWait
 	}

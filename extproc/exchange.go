@@ -32,6 +32,7 @@ type exchange struct {
 
 	mu    sync.Mutex
 	run   *policy.Exchange // nil when the request was answered without a plan
+	other *otherCall       // a request on a path that nothing plans
 	facts rewrite.Facts
 	// placements say what each entry of the chain makes of the body, in its order;
 	// nil where no body has been seen.
@@ -150,12 +151,18 @@ func (x *exchange) detail(a *policy.Attempt) *detail {
 
 // seenRequestID keeps the platform's name for attempt a. x.mu is held.
 func (x *exchange) seenRequestID(a *policy.Attempt, req *wire.Request) {
+	if id := requestIDOf(req); id != "" {
+		x.detail(a).requestID = id
+	}
+}
+
+func requestIDOf(req *wire.Request) string {
 	for _, name := range [...]string{"request-id", "x-amzn-requestid", "apim-request-id"} {
 		if id := headerOf(req, name); id != "" {
-			x.detail(a).requestID = id
-			return
+			return id
 		}
 	}
+	return ""
 }
 
 // note keeps the platform's own words about a failure, as far as the trail may

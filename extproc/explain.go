@@ -43,10 +43,13 @@ type ExplainedPlace struct {
 	Body    []byte            // as it goes out
 }
 
+// RequestHeader is one header of a request to explain, its name in lower case.
+type RequestHeader = field
+
 // Explain plans a request to path, with its headers (lower case) and its body,
 // without sending it anywhere and without a look at health or credentials. The
 // error is a *rewrite.RequestError, or says that no route matches.
-func Explain(p *config.Policy, path string, headers []wire.HeaderField, body []byte) (*Explanation, error) {
+func Explain(p *config.Policy, path string, headers []RequestHeader, body []byte) (*Explanation, error) {
 	facts, err := rewrite.Inspect(body)
 	if err != nil {
 		return nil, err

@@ -71,6 +71,9 @@ func (p *planSession) serve(extra []field) error {
 // settle decides what the final response headers mean: nil when they go to the
 // client. x.mu is held.
 func (s *Server) settle(x *exchange, req *wire.Request, code int, now time.Time) *reply {
+	if x.other != nil {
+		return s.settleOther(x, req, code, now)
+	}
 	if x.run == nil {
 		return envoyReply(code, x.policy.Limits.Body)
 	}

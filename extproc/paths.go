@@ -25,9 +25,7 @@ func (p *planSession) refuse() *reply {
 	case pathModels:
 		method = http.MethodGet
 	default:
-		r := rejected(http.StatusNotFound, typeNotFound, "This path is not served here.")
-		r.outcome = "" // requests on other paths have no record
-		return r
+		return noSuchPath()
 	}
 	if p.client.method != method {
 		r := rejected(http.StatusMethodNotAllowed, typeInvalid, "This path takes "+method+" only.")

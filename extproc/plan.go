@@ -100,6 +100,9 @@ func (p *planSession) onHeaders() error {
 		return p.outOfTurn()
 	}
 	p.client = readClient(&p.req)
+	if o := p.policy.OtherPaths; o != nil && o.Allows(p.client.method, p.client.path) {
+		return p.onOther(o.Target)
+	}
 	if r := p.refuse(); r != nil {
 		return p.reject(r)
 	}

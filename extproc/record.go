@@ -19,6 +19,9 @@ func (x *exchange) record(now time.Time) *trail.Record {
 	if r.Outcome == "" {
 		return nil
 	}
+	if x.other != nil {
+		x.other.record(x, r, now)
+	}
 	if x.run == nil {
 		return r
 	}
@@ -110,6 +113,9 @@ func (x *exchange) recordAttempt(a *policy.Attempt) trail.Attempt {
 // outcome is what the exchange came to; "" for one that leaves no record. x.mu
 // is held.
 func (x *exchange) outcome() string {
+	if x.other != nil {
+		return x.other.ended(x)
+	}
 	if r := x.end.answered; r != nil {
 		return r.outcome
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/crossdoor/crossdoor/extproc"
-	"github.com/crossdoor/crossdoor/extproc/wire"
 	"github.com/crossdoor/crossdoor/rewrite"
 )
 
@@ -92,8 +91,8 @@ func (f *explainFlags) body(in io.Reader) ([]byte, error) {
 
 // headerFields are the --header flags. Without a content-type it is JSON, as every
 // client's.
-func (f *explainFlags) headerFields() ([]wire.HeaderField, error) {
-	out := []wire.HeaderField{}
+func (f *explainFlags) headerFields() ([]extproc.RequestHeader, error) {
+	out := []extproc.RequestHeader{}
 	typed := false
 	for _, line := range f.headers {
 		name, value, ok := strings.Cut(line, ":")
@@ -101,10 +100,10 @@ func (f *explainFlags) headerFields() ([]wire.HeaderField, error) {
 			return nil, fmt.Errorf("--header %q: want NAME: VALUE", line)
 		}
 		typed = typed || name == "content-type"
-		out = append(out, wire.HeaderField{Name: name, Value: strings.TrimSpace(value)})
+		out = append(out, extproc.RequestHeader{Name: name, Value: strings.TrimSpace(value)})
 	}
 	if !typed {
-		out = append(out, wire.HeaderField{Name: "content-type", Value: "application/json"})
+		out = append(out, extproc.RequestHeader{Name: "content-type", Value: "application/json"})
 	}
 	return out, nil
 }
