@@ -62,9 +62,7 @@ func (s *Server) attemptEdits(x *exchange, a *policy.Attempt, body []byte) heade
 	for _, h := range headers {
 		edits.put(h.Name, h.Value)
 	}
-	for _, name := range x.policy.ForwardedHeaders {
-		edits.put(name, forwardedValue(x, t, name))
-	}
+	edits.forward(x, t)
 	edits.put(names.Target, names.TargetCluster(t.Name))
 	edits.put(names.Length, strconv.Itoa(p.length(x.body.buf.Bytes())))
 	edits.put(names.TimeoutMS, strconv.FormatInt(max(1, x.run.Plan.Timeout(a.Place).Milliseconds()), 10))
@@ -81,6 +79,16 @@ func (x *exchange) call(t *config.Target, id string, p *placement) platform.Call
 		Workspace: t.Workspace, Version: x.client.value("anthropic-version"), Betas: p.fit.Betas,
 		UserProfile: x.client.value("anthropic-user-profile-id"), ContentType: x.client.value("content-type"),
 		Accept: x.client.list("accept"),
+	}
+}
+
+// forward adds what some target of the policy forwards: each attempt sets or
+// removes all of it. What the platforms have values of their own for is theirs.
+func (e *headerEdits) forward(x *exchange, t *config.Target) {
+	for _, name := range x.policy.ForwardedHeaders {
+		if !slices.Contains(changedByAttempts, name) {
+			e.put(name, forwardedValue(x, t, name))
+		}
 	}
 }
 

@@ -77,9 +77,7 @@ func (s *Server) otherEdits(x *exchange, spec *platform.Spec, path string) heade
 	for _, h := range spec.Headers(call) {
 		edits.put(h.Name, h.Value)
 	}
-	for _, name := range x.policy.ForwardedHeaders {
-		edits.put(name, forwardedValue(x, t, name))
-	}
+	edits.forward(x, t)
 	edits.put(names.Target, names.TargetCluster(t.Name))
 	edits.put(names.Prepared, names.PreparedYes)
 	edits.put(names.ID, x.id)

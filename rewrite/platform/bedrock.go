@@ -15,8 +15,8 @@ var bedrock = Spec{
 	Stream:     EventStream,
 	Errors:     SchemaAWS,
 	SigV4:      "bedrock",
-	BodyLimit:  20 * mb,
-	ImageLimit: 5 * mb,
+	BodyLimit:  20 * mib,
+	ImageLimit: 5 * mib,
 
 	host: "bedrock-runtime.{region}.amazonaws.com",
 	own: ownPaths{ //nolint:gosec // paths, no credentials

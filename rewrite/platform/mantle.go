@@ -7,8 +7,8 @@ var mantle = Spec{
 	Name:       "mantle",
 	Errors:     SchemaMessages | SchemaAWS,
 	SigV4:      "bedrock-mantle",
-	BodyLimit:  20 * mb,
-	ImageLimit: 5 * mb,
+	BodyLimit:  20 * mib,
+	ImageLimit: 5 * mib,
 
 	host:        "bedrock-mantle.{region}.api.aws",
 	prefix:      "/anthropic",

@@ -95,13 +95,8 @@ const (
 	HostingAzure     = "azure"
 )
 
-const (
-	mib = 1 << 20
-	// Where a cloud writes MB and nobody saw which one it means, it is the smaller:
-	// a request that is left out finds another target, one that is refused there
-	// with 400 does not.
-	mb = 1_000_000
-)
+// mib is what the platforms' documents call a MB, as the policy's defaults do.
+const mib = 1 << 20
 
 // specs are the platforms in the order of the documentation.
 var specs = [...]*Spec{&anthropic, &claudeOnAWS, &claudeOnGoogle, &bedrock, &mantle, &vertex, &foundry}

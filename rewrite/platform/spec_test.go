@@ -59,9 +59,9 @@ func TestFacts(t *testing.T) {
 		{"anthropic", SSE, SchemaMessages, "", "", 32 << 20, 10 << 20},
 		{"claude-on-aws", SSE, SchemaMessages | SchemaAWS, "aws-external-anthropic", "", 32 << 20, 10 << 20},
 		{"claude-on-google", SSE, SchemaMessages | SchemaGoogle, "", "https://www.googleapis.com/auth/cloud-platform", 32 << 20, 10 << 20},
-		{"bedrock", EventStream, SchemaAWS, "bedrock", "", 20_000_000, 5_000_000},
-		{"mantle", SSE, SchemaMessages | SchemaAWS, "bedrock-mantle", "", 20_000_000, 5_000_000},
-		{"vertex", SSE, SchemaMessages | SchemaGoogle, "", "https://www.googleapis.com/auth/cloud-platform", 30_000_000, 5_000_000},
+		{"bedrock", EventStream, SchemaAWS, "bedrock", "", 20 << 20, 5 << 20},
+		{"mantle", SSE, SchemaMessages | SchemaAWS, "bedrock-mantle", "", 20 << 20, 5 << 20},
+		{"vertex", SSE, SchemaMessages | SchemaGoogle, "", "https://www.googleapis.com/auth/cloud-platform", 30 << 20, 5 << 20},
 		{"foundry", SSE, SchemaMessages | SchemaAzure, "", "https://ai.azure.com/.default", 32 << 20, 10 << 20},
 	} {
 		s, _ := Get(c.platform)

@@ -7,8 +7,8 @@ var vertex = Spec{
 	Name:       "vertex",
 	Errors:     SchemaMessages | SchemaGoogle,
 	Scope:      googleScope,
-	BodyLimit:  30 * mb,
-	ImageLimit: 5 * mb,
+	BodyLimit:  30 * mib,
+	ImageLimit: 5 * mib,
 
 	host: "{region}-aiplatform.googleapis.com",
 	hostsAt: map[string]string{
