@@ -27,10 +27,10 @@ help: ## this list
 build: ## bin/crossdoor
 	go build -trimpath -o $(binary) ./cmd/crossdoor
 
-test: ## every test with the race detector, against a real Envoy
+test: python-sdk ## every test with the race detector, against a real Envoy
 	$(with_envoy) go test -race -timeout 20m ./...
 
-test-matrix: ## the behaviour suite on every pinned Envoy, and docs/envoy-versions.md
+test-matrix: python-sdk ## the behaviour suite on every pinned Envoy, and docs/envoy-versions.md
 	$(PYTHON) test/matrix.py
 
 lint: $(golangci) ## golangci-lint as .golangci.yml says
@@ -66,6 +66,10 @@ fuzz: ## every fuzz target for FUZZTIME each
 
 envoy: ## fetches the pinned Envoy of `make test` and prints its path
 	@$(PYTHON) test/fetch_envoy.py $(ENVOY_VERSION)
+
+.PHONY: python-sdk
+python-sdk: ## the vendor's Python library, which `make test` has as a client
+	@$(PYTHON) test/python/fetch.py
 
 soak: build ## load with faults for SOAK
 	$(with_envoy) CROSSDOOR_SOAK=$(SOAK) go test ./test/... -run '^TestSoak' -count=1 -timeout 0 -v

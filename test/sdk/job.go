@@ -17,6 +17,7 @@ type Job struct {
 	Beta    bool              `json:"beta"`    // the library's beta methods
 	Betas   []string          `json:"betas"`   // for the beta methods
 	Headers map[string]string `json:"headers"` // more of them
+	Query   map[string]string `json:"query"`   // more than the library adds
 	// Request is the body less what the library adds.
 	Request json.RawMessage `json:"request"`
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
+	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
 
 	"github.com/crossdoor/crossdoor/test/sdk"
 )
@@ -61,11 +62,7 @@ func stream(ctx context.Context, client *anthropic.Client, job sdk.Job, result *
 }
 
 func betaMessage(ctx context.Context, client *anthropic.Client, job sdk.Job, result *sdk.Result, opts []option.RequestOption) (failure, wrong error) {
-	params, err := betaParams(job)
-	if err != nil {
-		return nil, err
-	}
-	m, err := client.Beta.Messages.New(ctx, params, opts...)
+	m, err := client.Beta.Messages.New(ctx, betaParams(job), opts...)
 	if err != nil {
 		return err, nil
 	}
@@ -74,11 +71,7 @@ func betaMessage(ctx context.Context, client *anthropic.Client, job sdk.Job, res
 }
 
 func betaStream(ctx context.Context, client *anthropic.Client, job sdk.Job, result *sdk.Result, opts []option.RequestOption) (failure, wrong error) {
-	params, err := betaParams(job)
-	if err != nil {
-		return nil, err
-	}
-	events := client.Beta.Messages.NewStreaming(ctx, params, opts...)
+	events := client.Beta.Messages.NewStreaming(ctx, betaParams(job), opts...)
 	var whole anthropic.BetaMessage
 	for events.Next() {
 		result.Events = append(result.Events, events.Current().Type)
@@ -93,15 +86,14 @@ func betaStream(ctx context.Context, client *anthropic.Client, job sdk.Job, resu
 	return nil, nil
 }
 
-func betaParams(job sdk.Job) (anthropic.BetaMessageNewParams, error) {
-	var params anthropic.BetaMessageNewParams
-	if err := json.Unmarshal(job.Request, &params); err != nil {
-		return params, fmt.Errorf("request: %w", err)
-	}
+// betaParams keeps the request as it is: the library's types do not have every
+// member that clients of betas send.
+func betaParams(job sdk.Job) anthropic.BetaMessageNewParams {
+	params := param.Override[anthropic.BetaMessageNewParams](job.Request)
 	for _, b := range job.Betas {
 		params.Betas = append(params.Betas, anthropic.AnthropicBeta(b))
 	}
-	return params, nil
+	return params
 }
 
 // plain takes a message of the library apart.

@@ -59,6 +59,9 @@ func send(ctx context.Context, client *anthropic.Client, job sdk.Job) (sdk.Resul
 	for name, value := range job.Headers {
 		opts = append(opts, option.WithHeader(name, value))
 	}
+	for name, value := range job.Query {
+		opts = append(opts, option.WithQuery(name, value))
+	}
 	call := message
 	switch {
 	case job.Count:
