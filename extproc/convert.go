@@ -111,11 +111,15 @@ func (j *judgeSession) convert(meta []field) error {
 		return err
 	}
 	for {
+		var last []field
 		if c.over {
-			j.account()
+			last = j.account()
 		}
 		for c.pending > 0 {
 			c.reply(&out)
+			if c.pending == 0 {
+				out.Meta = last
+			}
 			if err := j.stream.Send(&out); err != nil {
 				return err
 			}
@@ -133,14 +137,31 @@ func (j *judgeSession) convert(meta []field) error {
 }
 
 // account tells the exchange how a converted stream ended: what the access log
-// has of it is AWS's framing.
-func (j *judgeSession) account() {
+// has of it is AWS's framing. It returns what the replica that planned has to know
+// of it, where that is another one.
+func (j *judgeSession) account() []field {
 	if j.held.conv.counting {
+		return nil
+	}
+	x := j.x
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.converted = &convertedEnd{n: j.n, ending: j.held.conv.stream.Account()}
+	if a := x.now(); a != nil && a.N == j.n {
+		return x.stateIfJoined(a)
+	}
+	return nil
+}
+
+// learnEnd takes what another replica's judge found out about a converted answer
+// from the exchange's entry. x.mu is held.
+func (x *exchange) learnEnd(e *entry) {
+	if x.converted != nil || x.run == nil || x.run.Last() == nil || x.lookFor(x.run.Last()) == "" {
 		return
 	}
-	j.x.mu.Lock()
-	defer j.x.mu.Unlock()
-	j.x.converted = &convertedEnd{n: j.n, ending: j.held.conv.stream.Account()}
+	if c := readState(e.state); c != nil {
+		x.converted = c.Ended.end()
+	}
 }
 
 // convertedEnd is how the converted answer of attempt n ended.

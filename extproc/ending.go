@@ -194,8 +194,11 @@ func (x *exchange) readTail(e *entry) policy.Outcome {
 		contentType = "text/event-stream"
 	}
 	x.end.read = messages.ReadTail(contentType, e.tail)
-	if c := x.converted; c != nil && c.n == x.servedBy {
-		x.end.read = c.ending // the tail is in the platform's framing
+	switch c := x.converted; {
+	case c != nil && c.n == x.servedBy: // the tail is in the platform's framing
+		x.end.read = c.ending
+	case x.lookFor(x.run.Last()) != "":
+		return ok // who converted it is gone
 	}
 	if x.end.read.StopReason == "refusal" {
 		ok.Kind = config.KindModeration // an answer like any other to the target's health

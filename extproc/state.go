@@ -8,6 +8,7 @@ import (
 	"github.com/crossdoor/crossdoor/policy"
 	"github.com/crossdoor/crossdoor/policy/config"
 	"github.com/crossdoor/crossdoor/rewrite"
+	"github.com/crossdoor/crossdoor/rewrite/messages"
 )
 
 // stateVersion changes when a replica of another version could misread a state:
@@ -34,6 +35,45 @@ type carried struct {
 	Passable  int              `json:"q,omitempty"`
 	Judged    bool             `json:"j,omitempty"`
 	Attempts  []carriedAttempt `json:"a,omitempty"`
+	Ended     *carriedEnd      `json:"z,omitempty"` // how a converted answer ended
+}
+
+// carriedEnd is how the converted answer of attempt N ended. Error is the type
+// alone: messages may quote the request.
+type carriedEnd struct {
+	N      int             `json:"n"`
+	Stop   bool            `json:"s,omitempty"`
+	Reason string          `json:"r,omitempty"`
+	Error  string          `json:"e,omitempty"`
+	Usage  *messages.Usage `json:"u,omitempty"`
+}
+
+func carryEnd(c *convertedEnd) *carriedEnd {
+	if c == nil {
+		return nil
+	}
+	out := &carriedEnd{N: c.n, Stop: c.ending.Stop, Reason: c.ending.StopReason}
+	if c.ending.Err != nil {
+		out.Error = c.ending.Err.Type
+	}
+	if c.ending.HasUsage {
+		out.Usage = &c.ending.Usage
+	}
+	return out
+}
+
+func (c *carriedEnd) end() *convertedEnd {
+	if c == nil {
+		return nil
+	}
+	out := &convertedEnd{n: c.N, ending: messages.Ending{Stop: c.Stop, StopReason: c.Reason}}
+	if c.Error != "" {
+		out.ending.Err = &messages.ErrorBody{Type: c.Error}
+	}
+	if c.Usage != nil {
+		out.ending.Usage, out.ending.HasUsage = *c.Usage, true
+	}
+	return out
 }
 
 // carriedAttempt is one attempt. Targets go by name: another replica's policy
@@ -82,6 +122,7 @@ func (x *exchange) state() string {
 		MaxTokens: p.Request.MaxTokens, Size: p.Request.BodyBytes, Image: p.Request.LargestImage,
 		Began: x.started.UnixMilli(), Start: p.Start.UnixMilli(), Deadline: p.Deadline.UnixMilli(),
 		Client: x.clientName, Headers: x.client.changeable(), Issued: x.issued, Passable: x.passable, Judged: x.judged,
+		Ended: carryEnd(x.converted),
 	}
 	for _, a := range x.run.Attempts {
 		d := x.detail(a)

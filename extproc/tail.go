@@ -125,6 +125,7 @@ func (s *Server) told(x *exchange, log string, e *entry) {
 	e.at = time.Now()
 	if log == names.LogExchange {
 		x.end.exchange = e
+		x.learnEnd(e)
 	} else if n := x.envoyN[e.attempt]; n > 0 {
 		x.end.attempt, x.end.attemptN = e, n
 	}
