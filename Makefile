@@ -19,7 +19,7 @@ golangci := $(cache)/bin/golangci-lint-$(GOLANGCI)
 with_envoy = envoy=$$($(PYTHON) test/fetch_envoy.py $(ENVOY_VERSION)); export ENVOY="$$envoy";
 
 .PHONY: help build test test-matrix lint generate check demo bench fuzz envoy soak \
-	example-two-accounts example-aws-and-foundry example-passthrough
+	example-two-accounts example-aws-and-foundry example-passthrough example-every-platform
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' Makefile
@@ -82,3 +82,6 @@ example-aws-and-foundry: build ## a vendor's API, then AWS, then Azure
 
 example-passthrough: build ## the clients' own credentials
 	$(with_envoy) $(PYTHON) examples/run.py passthrough
+
+example-every-platform: build ## seven doors to the same models, Bedrock and Vertex among them
+	$(with_envoy) $(PYTHON) examples/run.py every-platform

@@ -146,6 +146,37 @@ func (h *Host) kept(f Feature) bool {
 	return h.Kept(f) || f == ToolChanges || f == InputExamples
 }
 
+// BetaRow is a known token of anthropic-beta, for people.
+type BetaRow struct {
+	Token string
+	// Opens are the features that need it.
+	Opens []string
+	// NoOp: its loss changes nothing.
+	NoOp bool
+	// Hosts say by what name each host gets it, in the order of Hosts; "" is not
+	// at all.
+	Hosts []string
+}
+
+// Betas are the known tokens.
+func Betas() []BetaRow {
+	rows := make([]BetaRow, 0, len(betas))
+	for _, b := range betas {
+		row := BetaRow{Token: b.name, Opens: b.opens.Names(), NoOp: b.noOp}
+		for c := range columns {
+			host := Host{Platform: columnNames[c]}
+			if c == colFoundryAzure {
+				host = Host{Platform: "foundry", Hosting: "azure"}
+			}
+			var fit Fit
+			fit.betas(&host, 0, []string{b.name})
+			row.Hosts = append(row.Hosts, strings.Join(fit.Betas, ""))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 // tokens are those of all lines, in order, each once (RFC 9110, section 5.3:
 // several lines are one list).
 func tokens(lines []string) (all []string) {

@@ -111,8 +111,11 @@ func commandLines(text string) []string {
 	return out
 }
 
-// flagIn is a flag's line in the help: its name, and whether it takes a value.
-var flagIn = regexp.MustCompile(`(?m)^\s+(?:-\w, )?--([a-z-]+)(?: (string|duration|int))?\s`)
+// flagIn is a flag's line in the help: its name, and what its value is called.
+var flagIn = regexp.MustCompile(`(?m)^\s+(?:-\w, )?--([a-z-]+)(?: (\S+(?: \S+)*))?\s{2,}`)
+
+// word is one of a command line: plain, or in quotes.
+var word = regexp.MustCompile(`(?:[^\s']|'[^']*')+`)
 
 // commands remembers the flags of each command: name to whether it takes a value.
 type commands map[string]map[string]bool
@@ -134,7 +137,7 @@ func (c commands) flags(name string) (map[string]bool, error) {
 
 // parse says what is wrong with a command line.
 func (c commands) parse(args string) error {
-	words := strings.Fields(args)
+	words := word.FindAllString(args, -1)
 	flags, err := c.flags(words[0])
 	if err != nil {
 		return err
@@ -178,7 +181,7 @@ func TestDocCommands(t *testing.T) {
 	if seen < 10 {
 		t.Errorf("%d commands found, which cannot be all", seen)
 	}
-	for _, bad := range []string{"serve --polcy x", "serve --policy", "render --policy --out d", "check crossdoor.yaml", "destroy --all"} {
+	for _, bad := range []string{"serve --polcy x", "serve --policy", "render --policy --out d", "check crossdoor.yaml", "destroy --all", "explain --header a: b"} {
 		if c.parse(bad) == nil {
 			t.Errorf("crossdoor %s: no error", bad)
 		}

@@ -35,7 +35,18 @@ type example struct {
 	trail string
 }
 
-type exampleTarget struct{ name, platform, keys, workspace string }
+type exampleTarget struct {
+	name, platform, keys, workspace string
+	aws                             fakeplatform.AWSKey // signs; none, where keys are used
+}
+
+func (tg exampleTarget) rules() fakeplatform.Rules {
+	r := fakeplatform.Rules{Keys: strings.Split(tg.keys, ","), Workspace: tg.workspace}
+	if tg.aws.ID != "" {
+		r.AWS = []fakeplatform.AWSKey{tg.aws}
+	}
+	return r
+}
 
 var examples = []example{
 	{
@@ -65,6 +76,23 @@ var examples = []example{
 		},
 		environ: []string{"ANTHROPIC_API_KEY_COMPANY=sk-company"},
 		first:   fakeplatform.Error(529, "Overloaded"), trail: "anthropic overloaded failover, company ok serve",
+	},
+	{
+		name: "every-platform", model: "claude-sonnet-5", client: "sk-any",
+		targets: []exampleTarget{
+			{name: "anthropic", platform: fakeplatform.Anthropic, keys: "sk-first"},
+			{name: "claude-aws", platform: fakeplatform.ClaudeOnAWS, aws: fakeplatform.AWSKey{ID: "AKIDEXAMPLE", Secret: "aws-secret"}, workspace: "wrkspc_01"},
+			{name: "claude-gcp", platform: fakeplatform.ClaudeOnGoogle, workspace: "wrkspc_02"},
+			{name: "foundry", platform: fakeplatform.Foundry, keys: "sk-azure"},
+			{name: "bedrock-eu", platform: fakeplatform.Bedrock},
+			{name: "vertex-eu", platform: fakeplatform.Vertex},
+			{name: "mantle", platform: fakeplatform.Mantle},
+		},
+		environ: []string{
+			"ANTHROPIC_API_KEY=sk-first", "ANTHROPIC_FOUNDRY_API_KEY=sk-azure", "AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=aws-secret",
+			"AWS_EC2_METADATA_DISABLED=true", "GCE_METADATA_HOST=127.0.0.1:1",
+		},
+		first: fakeplatform.Error(529, "Overloaded"), trail: "anthropic overloaded failover, claude-aws ok serve",
 	},
 }
 
@@ -163,7 +191,7 @@ func (x example) run(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Close)
-		s.SetRules(fakeplatform.Rules{Keys: strings.Split(tg.keys, ","), Workspace: tg.workspace})
+		s.SetRules(tg.rules())
 		fakes[tg.name] = s
 		text = toLoopback(t, text, tg.name, s.URL())
 	}
