@@ -97,3 +97,25 @@ func sdkRun(t testing.TB, cmd *exec.Cmd, jobs []sdk.Job) map[string]sdk.Result {
 	}
 	return results
 }
+
+// runSDKs sends the jobs of each client, all clients at once, and returns the
+// results by the job's name.
+func runSDKs(t *testing.T, jobs func(sdkClient) []sdk.Job) map[string]sdk.Result {
+	t.Helper()
+	var mu sync.Mutex
+	results := map[string]sdk.Result{}
+	t.Run("clients", func(t *testing.T) {
+		for _, client := range sdkClients {
+			t.Run(client.name, func(t *testing.T) {
+				t.Parallel()
+				got := sdkRun(t, client.start(t), jobs(client))
+				mu.Lock()
+				defer mu.Unlock()
+				for name, r := range got {
+					results[name] = r
+				}
+			})
+		}
+	})
+	return results
+}
