@@ -17,10 +17,22 @@ type sample struct {
 var labelForm = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
 
 // samples scrapes the service.
-func (s *service) samples() ([]sample, error) {
+func (s *service) samples() ([]sample, error) { return s.samplesOf("") }
+
+// samplesOf are those of the metrics whose names begin so.
+func (s *service) samplesOf(prefix string) ([]sample, error) {
 	text, err := get(fmt.Sprintf("http://127.0.0.1:%d/metrics", s.admin))
 	if err != nil {
 		return nil, err
+	}
+	if prefix != "" {
+		var lines []string
+		for line := range strings.SplitSeq(text, "\n") {
+			if strings.HasPrefix(line, prefix) {
+				lines = append(lines, line)
+			}
+		}
+		text = strings.Join(lines, "\n")
 	}
 	return parseSamples(text), nil
 }
@@ -54,7 +66,7 @@ func (e *env) sum(name string, labels ...string) (float64, error) {
 		if !s.proc.alive() {
 			continue
 		}
-		all, err := s.samples()
+		all, err := s.samplesOf("crossdoor_" + name)
 		if err != nil {
 			return 0, err
 		}
@@ -100,7 +112,7 @@ func (e *env) metricErr(want float64, name string, labels ...string) error {
 // breaker is the state of one scope: 0 closed, 1 half-open, 2 open; -1 when it
 // has no series.
 func (e *env) breaker(scope, target string) (float64, error) {
-	all, err := e.service().samples()
+	all, err := e.service().samplesOf("crossdoor_breaker_state")
 	if err != nil {
 		return -1, err
 	}

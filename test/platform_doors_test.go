@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/crossdoor/crossdoor/internal/fakeplatform"
 )
@@ -54,17 +55,8 @@ func frontDoors() []door {
 	return out
 }
 
-// doorOf is the door with the name.
-func doorOf(t testing.TB, name string) door {
-	t.Helper()
-	for _, d := range doors {
-		if d.name == name {
-			return d
-		}
-	}
-	t.Fatalf("no door %q", name)
-	return door{}
-}
+// firstParty is the vendor's own.
+var firstParty = doors[0]
 
 // target is the door as a target of a lane, with further members.
 func (d door) target(yaml ...string) target {
@@ -136,24 +128,97 @@ func (l *laneRun) through(c call) call {
 	return c
 }
 
-// runDoors runs every flow as a parallel subtest of one environment.
+// runDoors runs the flows: those of a lane one after the other, the lanes beside
+// each other, all in one environment.
 func runDoors(t *testing.T, o options, flows ...flow) {
 	t.Helper()
 	var lanes []lane
+	steps := map[string][]flow{}
 	for _, f := range flows {
-		lanes = append(lanes, f.lane)
+		if steps[f.lane.name] == nil {
+			lanes = append(lanes, f.lane)
+		}
+		steps[f.lane.name] = append(steps[f.lane.name], f)
 	}
+	o.top = append(o.top, "breaker: {failures: 100}")
 	e := startDoors(t, o, lanes...)
-	t.Run("flows", func(t *testing.T) {
-		for _, f := range flows {
-			t.Run(f.lane.name, func(t *testing.T) {
+	t.Run("lanes", func(t *testing.T) {
+		for _, spec := range lanes {
+			t.Run(spec.name, func(t *testing.T) {
 				t.Parallel()
-				l := e.lane(f.lane.name)
-				f.call = l.through(f.call)
-				f.run(t, l)
+				for _, f := range steps[spec.name] {
+					f.step(t, e.lane(spec.name))
+				}
 			})
 		}
 	})
+	e.checkTotals(flows)
+}
+
+// step is run for a lane that has other requests too. Its platforms forget them.
+func (f flow) step(t *testing.T, shared *laneRun) {
+	t.Helper()
+	l := shared.in(t)
+	for i, script := range f.scripts {
+		l.fakes[i].Script(script...)
+	}
+	a := l.send(l.through(f.call))
+	if a.status == 0 {
+		return
+	}
+	r := l.byID(a.id())
+	f.checkAnswer(t, l, a, r)
+	f.checkRecord(t, l, a, r)
+	if f.more != nil {
+		f.more(t, l, a, r)
+	}
+	l.e.checkPlatforms()
+	for _, fake := range l.fakes {
+		fake.Reset()
+	}
+}
+
+// checkTotals compares the metrics of all lanes with what their flows came to.
+func (e *env) checkTotals(flows []flow) {
+	e.t.Helper()
+	want := map[string]float64{}
+	for _, f := range flows {
+		want["requests_total "+f.lane.name+" "+f.outcome]++
+		for _, s := range splitSummary(strings.TrimSuffix(f.attempts, "*")) {
+			if w := strings.Fields(s); len(w) > 1 {
+				want["attempts_total "+f.lane.name+"-"+w[0]+" "+w[1]]++
+			}
+		}
+		for _, s := range f.ends {
+			want["stream_ends_total "+f.lane.name+"-"+strings.Join(strings.Fields(s), " ")]++
+		}
+	}
+	err := poll(2*time.Second, func() error {
+		all, err := e.service().samples()
+		if err != nil {
+			return err
+		}
+		got := map[string]float64{}
+		for _, m := range all {
+			switch name := strings.TrimPrefix(m.name, "crossdoor_"); name {
+			case "requests_total":
+				got[name+" "+m.labels["route"]+" "+m.labels["outcome"]] += m.value
+			case "attempts_total":
+				got[name+" "+m.labels["target"]+" "+m.labels["outcome"]] += m.value
+			case "stream_ends_total":
+				got[name+" "+m.labels["target"]+" "+m.labels["end"]] += m.value
+			}
+		}
+		for series, n := range want {
+			if got[series] != n {
+				return fmt.Errorf("%s is %v, want %v", series, got[series], n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		e.t.Error(err)
+	}
 }
 
 // question is a way to ask.
@@ -246,7 +311,7 @@ func TestPlatformServes(t *testing.T) {
 	for _, d := range doors {
 		for _, q := range questions {
 			flows = append(flows, flow{
-				lane: doorLane(d.name+"-"+q.name, []target{d.target()}), call: q.call,
+				lane: doorLane(d.name, []target{d.target()}), call: q.call,
 				status: 200, served: "a", outcome: "served", attempts: "a ok serve", body: d.answer(q, 1), ends: endsOf(q, "a ok"),
 				more: func(t testing.TB, l *laneRun, a *answer, r record) {
 					d.checkSent(t, q, l.fakes[0].Requests()[0])
