@@ -50,16 +50,16 @@ func TestDocsGenerated(t *testing.T) {
 		want := part.ReplaceAllFunc(text, func(found []byte) []byte {
 			m := part.FindSubmatch(found)
 			name := string(m[2])
-			make := generated[name]
-			if make == nil {
+			written := generated[name]
+			if written == nil {
 				t.Errorf("%s: nothing is called %q", page, name)
 				return found
 			}
 			used[name] = true
-			return slices.Concat(m[1], []byte(make(t)+"\n"), m[3])
+			return slices.Concat(m[1], []byte(written(t)+"\n"), m[3])
 		})
 		if *update && !bytes.Equal(text, want) {
-			if err := os.WriteFile(page, want, 0o644); err != nil { //nolint:gosec // a page of the docs
+			if err := os.WriteFile(page, want, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		} else if !bytes.Equal(text, want) {
@@ -306,7 +306,7 @@ func explainExample(t *testing.T, format string) string {
 // exampleExplained is what explain says of the one target.
 func exampleExplained(t *testing.T) string {
 	t.Helper()
-	for _, section := range strings.Split(explainExample(t, "text"), "\n\n") {
+	for section := range strings.SplitSeq(explainExample(t, "text"), "\n\n") {
 		if strings.Contains(section, ". "+exampleTarget+" (") {
 			return "```\n" + strings.TrimSpace(section) + "\n```"
 		}
