@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"image"
 	"image/png"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/crossdoor/crossdoor/internal/fakeplatform"
@@ -48,7 +50,7 @@ func sdkCases() []sdkCase {
 	history := `"messages":[{"role":"user","content":[{"type":"text","text":"@"}]},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_0","name":"look","input":{"path":"/"}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_0","content":[{"type":"text","text":"bin etc"}]}]}]`
 	thinking := `"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"messages":[{"role":"user","content":[{"type":"text","text":"@"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"Erst nachdenken.","signature":"RXJzdA=="},{"type":"text","text":"Ja."}]},{"role":"user","content":[{"type":"text","text":"Und dann?"}]}]`
 	text := []fakeplatform.Block{{Type: "text", Text: "Grüße aus 東京 🌍: 1 < 2 & \"ja\"\nnächste Zeile"}}
-	used := append(text, fakeplatform.Block{Type: "tool_use", ID: "toolu_1", Name: "look", Input: `{"path": "/tmp/Ärger \"x\"", "depth": 12345678901234567, "deep": {"list": [1, 2.5, null, true]}}`})
+	used := []fakeplatform.Block{text[0], {Type: "tool_use", ID: "toolu_1", Name: "look", Input: `{"path": "/tmp/Ärger \"x\"", "depth": 12345678901234567, "deep": {"list": [1, 2.5, null, true]}}`}}
 	thought := []fakeplatform.Block{{Type: "thinking", Text: "Schritt für Schritt …", Signature: "U2lnbmF0dXI+/w=="}, text[0]}
 	simple := object(`{"system":[{"type":"text","text":"Answer in one line."}],"stop_sequences":["END"],"metadata":{"user_id":"u-1"},"messages":[{"role":"user","content":[{"type":"text","text":"@"}]}]}`)
 	picture := object(`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + smallPNG() + `"}},{"type":"text","text":"@"}]}]}`)
@@ -63,7 +65,7 @@ func sdkCases() []sdkCase {
 		{name: "count", request: object("{" + tools + "," + history + "}"), count: true},
 		{name: "image", request: picture, reply: sdkReply("end_turn", text)},
 		{name: "pdf-stream", request: paper, stream: true, reply: sdkReply("end_turn", text)},
-		claudeCode(append(thought[:1:1], used...)),
+		claudeCode(slices.Concat(thought[:1], used)),
 	}
 }
 
@@ -112,18 +114,14 @@ func (c sdkCase) job(client sdkClient, l *laneRun) sdk.Job {
 	} else {
 		request["max_tokens"] = 4096
 	}
-	for k, v := range c.request {
-		request[k] = v
-	}
+	maps.Copy(request, c.request)
 	text, err := json.Marshal(request)
 	if err != nil {
 		panic("sdk cases: " + err.Error()) // of this file
 	}
 	text = bytes.Replace(text, []byte(`"@"`), []byte(`"`+promptSecret+" [["+name+`]]"`), 1)
 	headers := map[string]string{"x-sdk-lane": l.name}
-	for k, v := range c.headers {
-		headers[k] = v
-	}
+	maps.Copy(headers, c.headers)
 	var query map[string]string
 	if c.beta && !client.marksBeta {
 		query = map[string]string{"beta": "true"}

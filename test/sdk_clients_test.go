@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,9 +112,7 @@ func runSDKs(t *testing.T, jobs func(sdkClient) []sdk.Job) map[string]sdk.Result
 				got := sdkRun(t, client.start(t), jobs(client))
 				mu.Lock()
 				defer mu.Unlock()
-				for name, r := range got {
-					results[name] = r
-				}
+				maps.Copy(results, got)
 			})
 		}
 	})

@@ -90,9 +90,7 @@ func betaStream(ctx context.Context, client *anthropic.Client, job sdk.Job, resu
 // member that clients of betas send.
 func betaParams(job sdk.Job) anthropic.BetaMessageNewParams {
 	params := param.Override[anthropic.BetaMessageNewParams](job.Request)
-	for _, b := range job.Betas {
-		params.Betas = append(params.Betas, anthropic.AnthropicBeta(b))
-	}
+	params.Betas = job.Betas
 	return params
 }
 
