@@ -8,6 +8,7 @@ import (
 	"github.com/crossdoor/crossdoor/extproc/wire"
 	"github.com/crossdoor/crossdoor/policy"
 	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
 const (
@@ -207,6 +208,9 @@ func (s *Server) fail(x *exchange, a *policy.Attempt, o policy.Outcome, now time
 			o.Blame, o.Long = policy.BlameNothing, false
 		}
 		s.renew(k)
+	}
+	if o.Kind == config.KindModelUnavailable && x.operation() == platform.CountTokens {
+		o.Blame, o.Long = policy.BlameNothing, false // a platform may serve a model whose tokens it does not count
 	}
 	d, err := x.run.Fail(a.N, o, now)
 	if err != nil {
