@@ -190,6 +190,9 @@ func (h *held) feedConverted(c chunk) verdict {
 		case v != undecided:
 		case e.Step == messages.StepContent, e.Step == messages.StepStop:
 			v = release
+		case e.Step == messages.StepError && h.conv.stream.Err() != nil:
+			h.brokeOff("corrupt_stream")
+			v = failed
 		case e.Step == messages.StepError:
 			h.answer.Stream = true
 			h.failedWith(e.Err)
@@ -228,10 +231,16 @@ func (h *held) unreadable() bool {
 
 // ended is a stream that closed before it had any content.
 func (h *held) ended() verdict {
-	o := policy.OutcomeOf(config.KindConnection, "ended_before_content")
+	h.brokeOff("ended_before_content")
+	return failed
+}
+
+// brokeOff is the outcome of a stream whose platform ended it, or sent what
+// cannot be read, before it had any content: no answer that could be passed on.
+func (h *held) brokeOff(reason string) {
+	o := policy.OutcomeOf(config.KindConnection, reason)
 	o.Status = h.answer.Status
 	h.outcome = &o
-	return failed
 }
 
 // readError reads the error object of what is there of the body. AWS names its
