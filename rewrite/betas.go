@@ -93,43 +93,56 @@ func betaNamed(token string) (beta, bool) {
 // betas sorts the client's tokens into those that remain and those that do not.
 // A token and what it opens go together: where the token may not go, what it
 // opens is stripped too, and where that is stripped, the token goes with it.
-func (f *Fit) betas(h *Host, uses FeatureSet, lines []string) {
-	at, listed := cells[columnOf(h.Platform, h.Hosting)]
-	for _, token := range tokens(lines) {
-		b, _ := betaNamed(token)
-		verdict := byte('y')
-		if listed {
-			verdict = b.at[at]
+func (f *Fit) betas(h *Host, facts *Facts, lines []string) {
+	list := tokens(lines)
+	for _, token := range list {
+		if b, _ := betaNamed(token); h.names(b) == "" {
+			f.drop(h, b, facts)
 		}
-		if verdict == '-' && at == 0 { // foundry is operated by Anthropic
-			verdict = 'y'
+	}
+	// The member context_management goes as a whole.
+	if whole := setOf(ContextManagement, ContextCompact); f.gone()&whole != 0 {
+		f.Stripped |= whole & facts.Uses
+	}
+	for _, token := range list {
+		b, known := betaNamed(token)
+		name := h.names(b)
+		if opened := b.opens & facts.Uses; name == "" || (opened != 0 && opened&^f.gone() == 0) {
+			continue
 		}
-		switch {
-		case b.opens&uses != 0 && b.opens&uses&^f.gone() == 0: // what it opens is gone
-		case verdict == 'y':
-			f.keep(token)
-		case verdict == 'r':
-			f.keep(searchBeta)
-		default:
-			f.drop(h, b, uses)
+		if !known {
+			name = token
+		}
+		// Another token may have become this one.
+		if name != searchBeta || !slices.Contains(f.Betas, name) {
+			f.Betas = append(f.Betas, name)
 		}
 	}
 }
 
-func (f *Fit) keep(token string) {
-	if !slices.Contains(f.Betas, token) {
-		f.Betas = append(f.Betas, token)
+// names is what the host calls a beta; "" is one that it is not sent.
+func (h *Host) names(b beta) string {
+	at, listed := cells[columnOf(h.Platform, h.Hosting)]
+	if !listed {
+		return b.name
 	}
+	switch verdict := b.at[at]; {
+	case verdict == 'y', verdict == '-' && at == 0: // foundry is operated by Anthropic
+		return b.name
+	case verdict == 'r':
+		return searchBeta
+	}
+	return ""
 }
 
 // drop leaves a token out, and with it what it opens, unless the policy says to
 // keep that.
-func (f *Fit) drop(h *Host, b beta, uses FeatureSet) {
-	lost := b.opens & uses &^ (f.gone() | f.Refused)
+func (f *Fit) drop(h *Host, b beta, facts *Facts) {
+	lost := b.opens & facts.Uses &^ (f.gone() | f.Refused)
 	for one := range lost.all {
 		switch {
 		case h.kept(one):
-		case one.Strippable():
+		case facts.removable(one):
 			f.Stripped |= one.bit()
 		default:
 			f.Refused |= one.bit()
@@ -169,7 +182,7 @@ func Betas() []BetaRow {
 				host = Host{Platform: "foundry", Hosting: "azure"}
 			}
 			var fit Fit
-			fit.betas(&host, 0, []string{b.name})
+			fit.betas(&host, &Facts{}, []string{b.name})
 			row.Hosts = append(row.Hosts, strings.Join(fit.Betas, ""))
 		}
 		rows = append(rows, row)
@@ -180,12 +193,15 @@ func Betas() []BetaRow {
 // tokens are those of all lines, in order, each once (RFC 9110, section 5.3:
 // several lines are one list).
 func tokens(lines []string) (all []string) {
+	seen := map[string]struct{}{}
 	for _, line := range lines {
 		for token := range strings.SplitSeq(line, ",") {
 			token = strings.Trim(token, " \t")
-			if token != "" && !slices.Contains(all, token) {
-				all = append(all, token)
+			if _, twice := seen[token]; twice || token == "" {
+				continue
 			}
+			seen[token] = struct{}{}
+			all = append(all, token)
 		}
 	}
 	return all

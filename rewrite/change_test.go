@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -64,6 +65,9 @@ func TestChange(t *testing.T) {
 		},
 		{"effort alone", `{"model":"m","output_config":{"effort":"low","format":{}}}`, `{"model":"m","output_config":{"format":{}}}`, Change{Strip: OutputEffort.bit()}},
 		{"output_config emptied", `{"model":"m","output_config":{"effort":"low"}}`, `{"model":"m"}`, Change{Strip: OutputEffort.bit()}},
+		{"null", `{"model":"m","thread":null,"x":1}`, `{"model":"m","x":1}`, Change{Strip: Thread.bit()}},
+		{"a time to live of the request's own", `{"model":"m","cache_control":{"type":"ephemeral","ttl":"1h"}}`, `{"model":"m","cache_control":{"type":"ephemeral"}}`, Change{Strip: CacheTTL.bit()}},
+		{"with the member that it is in", `{"cache_control":{"ttl":"1h"},"model":"m"}`, `{"model":"m"}`, Change{Strip: setOf(CacheTTL, AutomaticCaching)}},
 		{"an edit that compacts", `{"context_management":{"edits":[{"type":"compact_20260112"}]},"model":"m"}`, `{"model":"m"}`, Change{Strip: ContextCompact.bit()}},
 		{"a tool's input is nobody's", `{"model":"m","messages":[{"content":[{"type":"tool_use","input":{"cache_control":{"ttl":1}}}]}]}`, `{"model":"m","messages":[{"content":[{"type":"tool_use","input":{"cache_control":{"ttl":1}}}]}]}`, Change{Strip: all}},
 	} {
@@ -77,16 +81,72 @@ func TestChange(t *testing.T) {
 
 func TestDuplicatesWhereEditsGo(t *testing.T) {
 	for body, refused := range map[string]bool{
-		`{"model":"m","messages":[{"content":[{"cache_control":{"ttl":1},"cache_control":{}}]}]}`:             true,
-		`{"model":"m","messages":[{"content":[{"cache_control":{"ttl":1,"tt\u006c":2}}]}]}`:                   true,
-		`{"model":"m","output_config":{"effort":"low","effort":"high"}}`:                                      true,
-		`{"model":"m","messages":[{"content":[{"type":"tool_use","input":{"a":1,"a":2}}]}]}`:                  false,
-		`{"model":"m","messages":[{"content":[{"type":"text","cache_control":{"ttl":1}},{"x":1,"x":2}]}]}`:    false,
-		`{"model":"m","messages":[{"content":[{"type":"text","type":"text","cache_control":{"type":"e"}}]}]}`: true,
+		`{"model":"m","messages":[{"content":[{"cache_control":{"ttl":1},"cache_control":{}}]}]}`:                                       true,
+		`{"model":"m","messages":[{"content":[{"cache_control":{"ttl":1,"tt\u006c":2}}]}]}`:                                             true,
+		`{"model":"m","output_config":{"effort":"low","effort":"high"}}`:                                                                true,
+		`{"model":"m","messages":[{"content":[{"type":"tool_use","input":{"a":1,"a":2}}]}]}`:                                            false,
+		`{"model":"m","messages":[{"content":[{"type":"text","cache_control":{"ttl":1}},{"x":1,"x":2}]}]}`:                              false,
+		`{"model":"m","messages":[{"content":[{"type":"text","type":"text","cache_control":{"type":"e"}}]}]}`:                           true,
+		`{"model":"m","messages":[{"role":"user","role":"user","content":[{"cache_control":{}}]}]}`:                                     false,
+		`{"model":"m","cache_control":{"ttl":"1h","ttl":"5m"}}`:                                                                         true,
+		`{"model":"m","messages":[{"content":[{"type":"image","source":{"type":"file","file_id":"file_a"},"source":{"type":"url"}}]}]}`: true,
+		`{"model":"m","tools":[{"input_examples":[],` + members(40, "a%d") + `}]}`:                                                      false,
+		`{"model":"m","tools":[{"input_examples":[],` + members(40, "a%d") + `,"a7":1}]}`:                                               true,
+		`{"model":"m","tools":[{"input_examples":[],` + members(MaxMembers, "a%d") + `}]}`:                                              true,
+		`{"model":"m","tools":[{` + members(MaxMembers+1, "a%d") + `}]}`:                                                                false,
 	} {
 		if _, err := Inspect([]byte(body)); (err != nil) != refused {
 			t.Errorf("%s: %v", body, err)
 		}
+	}
+}
+
+// members writes n members whose names follow the format.
+func members(n int, format string) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"`+format+`":1`, i)
+	}
+	return strings.Join(list, ",")
+}
+
+// Objects within each other, each with a member that could go, are read once: the
+// work grows with the size of the body alone.
+func TestDeepSites(t *testing.T) {
+	const levels = 160
+	text := strings.Repeat("x", 1<<20)
+	body := `{"model":"m","messages":[{"role":"user","content":[` + strings.Repeat(`{"type":"tool_result","cache_control":{"ttl":"1h"},"content":[`, levels) +
+		`{"type":"text","text":"` + text + `"}` + strings.Repeat(`]}`, levels) + `]}]}`
+	out := changed(t, body, &Change{Strip: CacheControl.bit()})
+	if strings.Contains(out, "cache_control") || len(out) != len(body)-levels*len(`"cache_control":{"ttl":"1h"},`) {
+		t.Error("marks are left, or more went than the marks")
+	}
+	var scanned int
+	allocated := testing.AllocsPerRun(3, func() {
+		facts, err := Inspect([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scanned = len(facts.sites)
+	})
+	if scanned != 2*levels || allocated > 64 {
+		t.Errorf("%d sites, %v allocations", scanned, allocated)
+	}
+}
+
+// Beyond so many sites nothing of their kind can be stripped, and so the request
+// stays away from where it would have to be.
+func TestTooManySites(t *testing.T) {
+	block := `{"cache_control":{"ttl":1}}`
+	body := []byte(`{"model":"m","system":[` + strings.Repeat(block+",", maxSites/2) + block + `]}`)
+	facts, err := Inspect(body)
+	if err != nil || len(facts.sites) != maxSites {
+		t.Fatalf("%d sites, %v", len(facts.sites), err)
+	}
+	host := Host{Platform: "bedrock", Overrides: map[Feature]Action{CacheTTL: Strip}}
+	fit := facts.Fit(&host, nil)
+	if fit.Refused != CacheTTL.bit() || fit.Stripped != 0 {
+		t.Errorf("%+v", fit)
 	}
 }
 
@@ -115,13 +175,16 @@ func randomObject(rng *rand.Rand, members []string) string {
 
 func randomBody(rng *rand.Rand) string {
 	cache := `"cache_control":` + randomObject(rng, []string{`"type":"ephemeral"`, `"ttl":"1h"`, `"scope":"global"`})
-	block := randomObject(rng, []string{`"type":"text"`, `"text":"é \ud83d"`, cache, `"citations":{"enabled":true}`})
+	kind := [...]string{`"type":"text"`, `"type":"compaction"`, `"type":"fallback"`, `"type":"text"`}[rng.IntN(4)]
+	block := randomObject(rng, []string{kind, `"text":"é \ud83d"`, cache, `"citations":{"enabled":true}`})
 	tool := randomObject(rng, []string{`"name":"t"`, `"input_examples":[{}]`, cache, `"eager_input_streaming":true`, `"strict":true`})
 	body := randomObject(rng, []string{
 		`"system":[` + block + `]`, `"tools":[` + tool + `,` + tool + `]`, `"max_tokens":1e5`, `"temperature":1.0`, `"top_p":0.1000000000000000055`,
 		`"messages":[{"role":"user","content":[` + block + `,` + block + `]},{"role":"assistant","content":"x"}]`, `"service_tier":"auto"`,
 		`"output_config":` + randomObject(rng, []string{`"effort":"low"`, `"format":{}`, `"task_budget":{}`, `"zz":1`}), `"stream":true`,
-		`"diagnostics":{}`, `"zz_future":{"a":[1,2,{"b":null}]}`, `"speed":"fast"`, `"cache_control":{"type":"ephemeral"}`,
+		`"diagnostics":{}`, `"zz_future":{"a":[1,2,{"b":null}]}`, `"speed":"fast"`, `"cache_control":{"type":"ephemeral","ttl":"1h"}`,
+		`"thinking":` + randomObject(rng, []string{`"type":"adaptive"`, `"block_binding":{}`}), `"container":null`, `"fallbacks":null`,
+		`"context_management":{"edits":[` + [...]string{"", `{"type":"compact_20260112"}`}[rng.IntN(2)] + `]}`,
 	})
 	if body = strings.TrimSpace(body); strings.Contains(body, `"`) {
 		return `{"model":"claude-opus-4-5",` + body[1:]
@@ -138,7 +201,7 @@ func TestStripThenGuard(t *testing.T) {
 		body := randomBody(rng)
 		host := Host{Platform: platforms[rng.IntN(len(platforms))], Model: "claude-opus-5-5", Crossing: rng.IntN(2) == 0}
 		if rng.IntN(4) == 0 {
-			host.Overrides = map[Feature]Action{CacheTTL: Strip, OutputEffort: Strip, ToolSearch: Keep}
+			host.Overrides = map[Feature]Action{CacheTTL: Strip, OutputEffort: Strip, ToolSearch: Keep, Compaction: Strip, Fallbacks: Strip, ContextManagement: Strip}
 		}
 		if rng.IntN(8) == 0 {
 			host.Hosting = "azure"
@@ -147,7 +210,7 @@ func TestStripThenGuard(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		fit := facts.Fit(&host, []string{"context-management-2025-06-27, fast-mode-2026-02-01"})
+		fit := facts.Fit(&host, []string{"context-management-2025-06-27, fast-mode-2026-02-01", "compact-2026-01-12,compact-2026-09-04"})
 		if fit.Refused != 0 {
 			continue
 		}
@@ -158,6 +221,9 @@ func TestStripThenGuard(t *testing.T) {
 		out := Splice(nil, []byte(body), edits)
 		if left, err := Scan(out, &host); left != 0 || err != nil {
 			t.Fatalf("%s\nbecame %s\nat %s: %v %v", body, out, host.Platform, left.Names(), err)
+		}
+		if managed := strings.Contains(string(out), "context_management"); !managed && strings.Contains(body, "context_management") && slices.Contains(fit.Betas, "context-management-2025-06-27") {
+			t.Fatalf("%s\nbecame %s\nat %s with %v", body, out, host.Platform, fit.Betas)
 		}
 		if fit.Stripped|fit.Lossless == 0 && string(out) != body {
 			t.Fatalf("%s became %s", body, out)
@@ -200,7 +266,7 @@ func FuzzChange(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q became %q: %v", body, out, err)
 		}
-		if left := again.Uses & c.Strip; left != 0 {
+		if left := again.Uses & c.Strip &^ facts.fixed; left != 0 {
 			t.Fatalf("%q became %q with %v", body, out, left.Names())
 		}
 		if drop && again.Model != "" {
@@ -239,5 +305,21 @@ func TestFiles(t *testing.T) {
 		if got := body[facts.Files[i].Source.Start:facts.Files[i].Source.End]; !bytes.Equal(got, []byte(want)) {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+func TestManyFiles(t *testing.T) {
+	block := `{"type":"document","source":{"type":"file","file_id":"file_a"}}`
+	body := []byte(`{"model":"m","messages":[{"content":[` + strings.Repeat(block+",", MaxFiles) + block + `]}]}`)
+	facts, err := Inspect(body)
+	if err != nil || len(facts.Files) != MaxFiles || facts.Files[MaxFiles-1].ID != "" || facts.Files[MaxFiles-2].ID != "file_a" {
+		t.Errorf("%d files, %v", len(facts.Files), err)
+	}
+}
+
+func TestBlocksAreCounted(t *testing.T) {
+	facts, err := Inspect([]byte(`{"model":"m","messages":[{"content":[{"type":"image"},{"type":"document","source":{"type":"content","content":[{"type":"image"}]}},{"type":"tool_result","content":[{"type":"image"}]}]}]}`))
+	if err != nil || facts.Images != 3 || facts.Documents != 1 {
+		t.Errorf("%d images, %d documents, %v", facts.Images, facts.Documents, err)
 	}
 }

@@ -41,11 +41,19 @@ type Facts struct {
 	// LargestImage is the decoded size, in bytes, of the largest base64 image in
 	// the content of messages, tool results and documents included; 0 is none.
 	LargestImage int64
+	// Images and Documents are how many blocks of these types there are, wherever.
+	Images, Documents int
 	// Uses are the features that the request has.
 	Uses FeatureSet
-	// Files are the files that its content names, in order.
+	// Files are the files that its content names, in order. Of more than MaxFiles
+	// it has the first ones, and the last of these has no ID.
 	Files []FileRef
 
+	// fixed are the features that are somewhere where no edit takes them out:
+	// everything that is content, and what comes after too many sites.
+	fixed FeatureSet
+	// nulls are features whose member is there and null, which is as good as absent.
+	nulls         FeatureSet
 	sites         []site // members below the top level that can be taken out; inner ones come first
 	outputMembers int    // of output_config
 }
@@ -66,7 +74,8 @@ func inspect(body []byte, modelled bool) (Facts, error) {
 		return Facts{}, invalid("The request body begins with a byte order mark: send JSON in UTF-8 without one.")
 	}
 	in := inspection{facts: Facts{Members: make([]Member, 0, 16)}}
-	in.walk = walker{s: &in.s, f: &in.facts}
+	in.walk.s, in.walk.f = &in.s, &in.facts
+	in.walk.keys = in.walk.ownKeys[:0]
 	in.s.Reset(body)
 	if c := in.s.Peek(); c != '{' && c != 0 {
 		return Facts{}, invalid("The request body is not a JSON object.")
@@ -140,10 +149,18 @@ func (in *inspection) member(body []byte) bool {
 // it is a feature.
 func (in *inspection) below(name string, first byte) {
 	w := &in.walk
-	if feature := topLevel[name]; feature != noFeature && first != 'n' { // null is as good as absent
+	switch feature := topLevel[name]; {
+	case feature == noFeature:
+	case first == 'n':
+		in.facts.nulls |= feature.bit()
+	case feature.Strippable():
+		in.facts.Uses |= feature.bit()
+	default:
 		w.use(feature)
 	}
 	switch name {
+	case "cache_control":
+		w.cacheControl()
 	case "messages":
 		w.messages()
 	case "system":

@@ -178,25 +178,33 @@ func (f *Fit) gone() FeatureSet { return f.Stripped | f.Lossless }
 func (f *Facts) Fit(h *Host, betas []string) Fit {
 	var fit Fit
 	for one := range f.Uses.all {
-		switch h.action(one) {
-		case Strip:
-			fit.Stripped |= one.bit()
-		case StripLossless:
-			fit.Lossless |= one.bit()
-		case Refuse:
+		switch a := h.action(one); {
+		case a == Keep:
+		case a == Refuse, !f.removable(one):
 			fit.Refused |= one.bit()
-		case Keep:
+		case a == Strip:
+			fit.Stripped |= one.bit()
+		case a == StripLossless:
+			fit.Lossless |= one.bit()
 		}
 	}
-	fit.betas(h, f.Uses, betas)
+	for one := range (f.nulls &^ f.Uses).all {
+		if h.action(one) != Keep { // it says nothing, and a strict host refuses its name
+			fit.Lossless |= one.bit()
+		}
+	}
+	fit.betas(h, f, betas)
 	return fit
 }
 
+// removable reports whether edits take out every use of a feature.
+func (f *Facts) removable(one Feature) bool { return one.Strippable() && !f.fixed.Has(one) }
+
 // Leftover is what the guard finds while planning: features that are still in
 // the request once the edits of fit are made, and that h does not take. It is
-// empty unless the table says to strip what no edit can take out.
+// empty unless Fit and Edits do not agree.
 func (f *Facts) Leftover(h *Host, fit *Fit) (left FeatureSet) {
-	for one := range (f.Uses &^ (fit.gone()&strippable | fit.replaced)).all {
+	for one := range (f.Uses &^ (fit.gone()&strippable&^f.fixed | fit.replaced)).all {
 		if !fit.Refused.Has(one) && h.action(one) != Keep {
 			left |= one.bit()
 		}

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -61,7 +62,12 @@ func TestFit(t *testing.T) {
 		{"renamed", `"tools":[{"type":"tool_search_tool_regex_20251119"}]`, "advanced-tool-use-2025-11-20", Host{Platform: "bedrock"}, "", "", "", "tool-search-tool-2025-10-19", ""},
 		{"a beta and its member stay together", manage, "context-management-2025-06-27", Host{Platform: "vertex"}, "", "", "", "context-management-2025-06-27", ""},
 		{"a beta goes with its member", manage, "context-management-2025-06-27", Host{Platform: "vertex", Overrides: map[Feature]Action{ContextManagement: Strip}}, "", "context_management", "", "", ""},
-		{"a member goes with its beta", `"context_management":{"edits":[{"type":"compact_20260112"}]}`, "compact-2026-01-12", Host{Platform: "foundry"}, "", "context_management.compact", "", "", ""},
+		{"a member goes with its beta", `"context_management":{"edits":[{"type":"compact_20260112"}]}`, "compact-2026-01-12", Host{Platform: "foundry"}, "", "context_management,context_management.compact", "", "", ""},
+		{"whatever the order of the tokens", `"context_management":{"edits":[{"type":"compact_20260112"}]}`, "context-management-2025-06-27,compact-2026-01-12", Host{Platform: "foundry"}, "", "context_management,context_management.compact", "", "", ""},
+		{"what no edit takes out is not stripped", `"messages":[{"role":"assistant","content":[{"type":"compaction"}]}],"max_tokens":1`, "", Host{Platform: "bedrock", Overrides: map[Feature]Action{Compaction: Strip, Prefill: Keep}}, "compaction", "", "", "", ""},
+		{"a member that is null goes", `"thread":null,"service_tier":null,"temperature":null`, "", Host{Platform: "bedrock"}, "", "", "thread,service_tier", "", ""},
+		{"one that is null stays where it is taken", `"inference_geo":null`, "", Host{Platform: "claude-on-aws"}, "", "", "", "", ""},
+		{"renamed once", `"tools":[{"defer_loading":true}]`, "advanced-tool-use-2025-11-20,tool-search-tool-2025-10-19", Host{Platform: "vertex"}, "", "", "", "tool-search-tool-2025-10-19", ""},
 		{"an override keeps", `"diagnostics":{}`, "", Host{Platform: "bedrock", Overrides: map[Feature]Action{Diagnostics: Keep}}, "", "", "", "", ""},
 		{"an override refuses", `"output_config":{"effort":"low"}`, "", Host{Platform: "anthropic", Overrides: map[Feature]Action{OutputEffort: Refuse}}, "output_config.effort", "", "", "", ""},
 		{"the model's own limits are the client's business", `"temperature":1,"thinking":{"type":"enabled"}`, "", Host{Platform: "anthropic", Model: "claude-opus-5-5"}, "", "", "", "", ""},
@@ -111,5 +117,19 @@ func TestBetaLines(t *testing.T) {
 	want := []string{"claude-code-20250219", "interleaved-thinking-2025-05-14"}
 	if !slices.Equal(one.Betas, want) || !slices.Equal(four.Betas, want) {
 		t.Errorf("%v and %v, want %v", one.Betas, four.Betas, want)
+	}
+}
+
+// Sixty kilobytes of tokens are as cheap as few, each.
+func TestManyTokens(t *testing.T) {
+	var line strings.Builder
+	for i := range 10000 {
+		line.WriteString("t" + strconv.Itoa(i) + ",")
+	}
+	var facts Facts
+	for platform, want := range map[string]int{"anthropic": 10000, "foundry": 10000, "bedrock": 0} {
+		if fit := facts.Fit(&Host{Platform: platform}, []string{line.String(), line.String()}); len(fit.Betas) != want {
+			t.Errorf("%s: %d tokens, want %d", platform, len(fit.Betas), want)
+		}
 	}
 }

@@ -142,7 +142,7 @@ func (w *walker) contextManagement() {
 			w.object(func(key Span) Feature {
 				if w.s.Is(key, "type") {
 					if bytes.HasPrefix(w.word(), []byte("compact_")) {
-						w.use(ContextCompact)
+						w.f.Uses |= ContextCompact.bit() // it goes with the whole member
 					}
 				} else {
 					w.s.Value()

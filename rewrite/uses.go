@@ -1,39 +1,20 @@
 package rewrite
 
-import (
-	"bytes"
-
-	"github.com/crossdoor/crossdoor/rewrite/scan"
-)
+import "bytes"
 
 // The walk follows the schema (messages, content, blocks, source, tools) and
 // nothing else: JSON in a tool's input that looks like an image is not one.
 // Whatever does not have the expected shape is skipped; the platform judges it.
 // Recursion is bounded by the scanner's depth.
 
-// site is a member that can be taken out of an object below the request's own.
-// An object's commas say which members stand beside each other: -1 is none.
-type site struct {
-	feature       Feature
-	start, end    int // the name with its quotes, to the end of the value
-	before, after int // offsets of the commas
-}
+// MaxFiles is how many files Facts lists. The Messages API takes 600 images.
+const MaxFiles = 1000
 
 // FileRef is a file that the request names.
 type FileRef struct {
 	ID     string // unescaped, as the client wrote it
-	Kind   string // image, document or container_upload
+	Kind   string // the block's type: image, document, container_upload
 	Source Span   // the object that names it: of type file, or the block
-}
-
-// walker goes through what a request has below its members.
-type walker struct {
-	s *scan.Scanner
-	f *Facts
-	// twice: an object that an edit could touch has a member twice.
-	twice bool
-	// lastRole is that of the last message.
-	lastRole role
 }
 
 type role uint8
@@ -43,77 +24,6 @@ const (
 	roleAssistant
 	roleSystem
 )
-
-func (w *walker) use(f Feature) {
-	if f != noFeature {
-		w.f.Uses |= f.bit()
-	}
-}
-
-// object goes through the object that comes next. each takes a member's value
-// and says which feature the member is; one that can be taken out is kept as a
-// site. It returns how many members there are.
-func (w *walker) object(each func(key Span) Feature) (members int) {
-	s, first, from := w.s, len(w.f.sites), w.s.Pos()
-	s.Open('{')
-	before := -1
-	for key, more := s.Member(); more; key, more = s.Member() {
-		f := each(key)
-		w.use(f)
-		members++
-		one := site{feature: f, start: key.Start, end: s.Pos(), before: before, after: -1}
-		if s.Peek() == ',' {
-			one.after = s.Pos()
-		}
-		if before = one.after; strippable.Has(f) {
-			w.f.sites = append(w.f.sites, one)
-		}
-	}
-	if len(w.f.sites) > first && !unique(s, from) {
-		w.twice = true
-	}
-	return members
-}
-
-// unique reports whether the object that begins at from, whose end was just
-// read, has no member twice.
-func unique(s *scan.Scanner, from int) bool {
-	if fault, _ := s.Fault(); fault != scan.None {
-		return true // it is refused for that
-	}
-	var own scan.Scanner
-	own.Reset(s.Bytes(Span{Start: from, End: s.Pos()}))
-	var seen names
-	var before []Member
-	own.Open('{')
-	for key, more := own.Member(); more; key, more = own.Member() {
-		name := intern(own.Text(key))
-		if !seen.add(name, before) {
-			return false
-		}
-		before = append(before, Member{Name: name})
-		own.Value()
-	}
-	return true
-}
-
-// array goes through the array that comes next, if it is one; each is told of
-// its objects.
-func (w *walker) array(each func()) {
-	s := w.s
-	if s.Peek() != '[' {
-		s.Value()
-		return
-	}
-	s.Open('[')
-	for s.Element() {
-		if s.Peek() == '{' {
-			each()
-		} else {
-			s.Value()
-		}
-	}
-}
 
 // messages takes the value of "messages".
 func (w *walker) messages() {
@@ -172,7 +82,9 @@ func (w *walker) block() int64 {
 		case s.Is(key, "cache_control"):
 			return w.cacheControl()
 		case s.Is(key, "source") && s.Peek() == '{':
-			src = w.source()
+			if src = w.source(); src.file != "" {
+				return FileID
+			}
 		case s.Is(key, "content"):
 			inContent = w.blocks()
 		case s.Is(key, "name"):
@@ -185,16 +97,18 @@ func (w *walker) block() int64 {
 		return noFeature
 	})
 	w.use(blockFeature(kind, tool))
+	if src.file != "" {
+		w.file(src.file, string(kind), src.span)
+	}
 	switch string(kind) {
-	case "image", "document":
-		if src.file != "" {
-			w.file(src.file, string(kind), src.span)
-		}
-		if string(kind) == "image" {
-			return src.data
-		}
+	case "image":
+		w.f.Images++
+		return src.data
+	case "document":
+		w.f.Documents++
 		return src.nested
 	case "container_upload":
+		w.use(FileID)
 		w.file(fileID, string(kind), Span{Start: from, End: w.s.Pos()})
 	case "tool_result":
 		return inContent
@@ -202,9 +116,15 @@ func (w *walker) block() int64 {
 	return 0
 }
 
+// file lists a file. The last place of the list has no ID where it stands for
+// all that follow: nobody fetches that.
 func (w *walker) file(id, kind string, at Span) {
-	w.use(FileID)
-	w.f.Files = append(w.f.Files, FileRef{ID: id, Kind: kind, Source: at})
+	switch n := len(w.f.Files); {
+	case n < MaxFiles:
+		w.f.Files = append(w.f.Files, FileRef{ID: id, Kind: kind, Source: at})
+	default:
+		w.f.Files[n-1].ID = ""
+	}
 }
 
 // blockFeature is what a block of the history needs, beside what its members
@@ -293,21 +213,6 @@ func (w *walker) cacheControl() Feature {
 		return noFeature
 	})
 	return CacheControl
-}
-
-// word takes a value and returns it when it is a short string, else nil. It
-// aliases the body where it has no escapes.
-func (w *walker) word() []byte {
-	const longest = 128
-	if w.s.Peek() != '"' {
-		w.s.Value()
-		return nil
-	}
-	text, ok := w.s.String()
-	if !ok || text.Len() > longest {
-		return nil
-	}
-	return w.s.Text(text)
 }
 
 // decoded is how many bytes base64 text stands for. text is as in the body:
