@@ -41,7 +41,10 @@ func TestReport01_OverloadedFailsOver(t *testing.T) {
 			l.e.metric(1, "breaker_opened_total", "target", "r01-always-a", "reason", "overloaded")
 		},
 	}}
-	runReports(t, options{}, append(streamed(one), retried, always)...)
+	signed := one
+	signed.lane = wrenLane("r01-signed", []string{fp, bedrock, cpaws})
+	signed.lane.targets[1].sigv4 = true
+	runReports(t, options{}, append(streamed(one), retried, always, signed)...)
 }
 
 // TestReport17_ContextWindowStops: a prompt that is too long is the client's
@@ -57,10 +60,10 @@ func TestReport17_ContextWindowStops(t *testing.T) {
 				if l.total() != 1 {
 					t.Errorf("%d requests", l.total())
 				}
-				if got, want := a.header.Get("request-id"), l.fakes[0].Requests()[0]; !strings.HasPrefix(got, "req_fake_") || want.N != 1 {
-					t.Errorf("request-id %q", got)
+				if got := a.header.Get("request-id"); got != "req_fake_"+chain[0]+"_1" {
+					t.Errorf("request-id %q is not the platform's", got)
 				}
-				if strings.Contains(r.line, "214113") {
+				if strings.Contains(r.line, "214113") { // of a 400 only its type and path are kept
 					t.Errorf("the trail repeats the message of a 400: %s", r.line)
 				}
 				l.opened(t, 0, "")
@@ -68,7 +71,15 @@ func TestReport17_ContextWindowStops(t *testing.T) {
 		}}
 	}
 	reports := streamed(stop("r17", long, fp, foundry, cpaws))
-	reports = append(reports, stop("r17-output", output, fp, foundry, cpaws), stop("r17-foundry", long, foundry, fp), stop("r17-cpaws", long, cpaws, fp))
+	// Bedrock has other words and no schema of the client's: the same, translated.
+	aws := stop("r17-bedrock", fakeplatform.BedrockError(400, "", "prompt is too long: 214113 tokens > 200000 maximum"), bedrock, fp)
+	aws.body, aws.more = nil, func(t testing.TB, l *laneRun, a *answer, _ record) {
+		if kind, message, err := messagesError(a); err != nil || kind != "invalid_request_error" || message != "prompt is too long: 214113 tokens > 200000 maximum" || l.total() != 1 {
+			t.Errorf("%s %q (%v) after %d requests", kind, message, err, l.total())
+		}
+		l.opened(t, 0, "")
+	}
+	reports = append(reports, aws, stop("r17-output", output, fp, foundry, cpaws), stop("r17-foundry", long, foundry, fp), stop("r17-cpaws", long, cpaws, fp))
 	runReports(t, options{}, reports...)
 }
 

@@ -3,6 +3,7 @@ package test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -42,10 +43,7 @@ func r1(members ...string) []byte {
 func r1Of(messages string, members ...string) []byte {
 	body := `{"model":"claude-wren-1","max_tokens":128,"system":[{"type":"text","text":"You keep the pantry ledger of Quillfern Ltd."}],` +
 		`"tools":[{"name":"ledger_lookup","description":"Find a jar","input_schema":{"type":"object","properties":{"row":{"type":"integer"}}}}],"messages":` + messages
-	for _, m := range members {
-		body += "," + m
-	}
-	return []byte(body + "}")
+	return []byte(strings.Join(append([]string{body}, members...), ",") + "}")
 }
 
 const streaming = `"stream":true`
@@ -105,8 +103,7 @@ func startReports(t *testing.T, o options, lanes ...lane) *env {
 			}
 			rules := *tg.rules
 			rules.Keys = l.keys[i]
-			switch platformOf(tg) {
-			case cpaws:
+			if platformOf(tg) == cpaws {
 				rules.Workspace = l.workspace()
 			}
 			if tg.sigv4 {
@@ -150,9 +147,7 @@ func (l *laneRun) reported(c call) call {
 		}
 	}
 	h := http.Header{"X-Report": {l.name}}
-	for k, v := range c.header {
-		h[k] = v
-	}
+	maps.Copy(h, c.header)
 	c.header = h
 	return c
 }

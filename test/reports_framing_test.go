@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,35 @@ func TestReport59_TooLargeIsNotInvalid(t *testing.T) {
 	}
 }
 
+// TestReport61_EncodedErrors: platforms are asked for identity. What comes encoded
+// nevertheless goes to the client with headers and body that agree.
+func TestReport61_EncodedErrors(t *testing.T) {
+	encoded := func(a fakeplatform.Answer) fakeplatform.Answer {
+		return fakeplatform.Raw(a.Status, "application/json", zipped(a.Body()), fakeplatform.Field{Name: "content-encoding", Value: "gzip"})
+	}
+	accepting := call{header: header("Accept-Encoding", "gzip, br")}
+	bad := encoded(fakeplatform.Error(400, "messages: roles must alternate"))
+	cut := bad
+	cut.Parts = []fakeplatform.Part{{Data: bad.Body()[:20]}}
+	agree := func(t testing.TB, _ *laneRun, a *answer, _ record) {
+		if a.header.Get("content-encoding") != "gzip" {
+			t.Errorf("headers %v", a.header)
+		}
+	}
+	stop := func(name string, a fakeplatform.Answer) report {
+		return report{flow: flow{lane: wrenLane(name, []string{fp, cpaws}), call: accepting, scripts: [][]fakeplatform.Answer{{a}},
+			status: 400, served: "a", outcome: "stopped", attempts: "a invalid_request stop", body: a.Body(), more: agree}}
+	}
+	moved := report{flow: flow{lane: wrenLane("r61-busy", []string{fp, cpaws}), call: accepting, scripts: [][]fakeplatform.Answer{{encoded(busy529)}},
+		status: 200, served: "b", outcome: "failed_over", attempts: "a overloaded failover, b ok serve",
+		more: func(t testing.TB, _ *laneRun, a *answer, _ record) {
+			if a.header.Get("content-encoding") != "" {
+				t.Errorf("headers %v", a.header)
+			}
+		}}}
+	runReports(t, options{}, append(streamed(moved), stop("r61-invalid", bad), stop("r61-cut", cut))...)
+}
+
 // TestReport55_NeverChunked: no platform gets a chunked body, however it came
 // from the client and whichever attempt it is.
 func TestReport55_NeverChunked(t *testing.T) {
@@ -190,7 +220,7 @@ func lengths(t testing.TB, l *laneRun, _ *answer, _ record) {
 	t.Helper()
 	for i, f := range l.fakes {
 		for _, r := range f.Requests() {
-			if r.Chunked || r.Count("transfer-encoding") != 0 || r.Count("content-length") != 1 || r.Get("content-length") != fmt.Sprint(r.BodySize) || !bytes.HasPrefix(r.Body, []byte("{")) {
+			if r.Chunked || r.Count("transfer-encoding") != 0 || r.Count("content-length") != 1 || r.Get("content-length") != strconv.FormatInt(r.BodySize, 10) || !bytes.HasPrefix(r.Body, []byte("{")) {
 				t.Errorf("%s: %s", l.targetName(i), headerText(r))
 			}
 		}
