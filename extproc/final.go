@@ -38,19 +38,23 @@ func (p *planSession) onResponse() error {
 	if x.run != nil && x.run.Exhausted() && r == nil && x.passable > 0 && x.passable == x.servedBy {
 		extra = append(extra, field{Name: "x-should-retry", Value: "false"})
 	}
+	var other *keptAnswer
 	if k := x.translated; r == nil && k != nil && k.attempt == x.servedBy {
-		r, x.status = k.reply(), k.status
+		other, x.status = k, k.status
 	}
 	x.letGo()
 	x.mu.Unlock()
 	if r != nil {
 		return p.finish(r, extra)
 	}
-	return p.serve(extra)
+	return p.serve(extra, other)
 }
 
-// serve lets the answer go on with the client's headers.
-func (p *planSession) serve(extra []field) error {
+// serve lets the answer go on with the client's headers, with the status and the
+// body of other in place of its own where that is not nil. It stays the
+// platform's answer: a final answer of ours may not have status 500 (envoy.md,
+// rule 2).
+func (p *planSession) serve(extra []field, other *keptAnswer) error {
 	length := headerOf(&p.req, names.Length)
 	p.send.Lock()
 	defer p.send.Unlock()
@@ -60,7 +64,13 @@ func (p *planSession) serve(extra []field) error {
 	p.answered = true
 	p.out.Reset()
 	p.out.Kind, p.out.Set = wire.KindResponseHeaders, extra
-	if length != "" {
+	switch {
+	case other != nil:
+		p.out.Set = append(p.out.Set, field{Name: ":status", Value: strconv.Itoa(other.status)}, field{Name: "content-type", Value: typeJSON})
+		p.out.Remove = append(p.out.Remove, names.Length)
+		p.out.Replace, p.out.HasBody, p.out.Body = true, true, wire.NewBuffer(len(other.body))
+		copy(p.out.Body.Bytes(), other.body)
+	case length != "":
 		// The judge's filter drops content-length; the body was not changed.
 		p.out.Set = append(p.out.Set, field{Name: "content-length", Value: length})
 		p.out.Remove = append(p.out.Remove, names.Length)

@@ -144,8 +144,11 @@ func runDoors(t *testing.T, o options, flows ...flow) *env {
 	o.top = append(o.top, "breaker: {failures: 100}")
 	e := startDoors(t, o, lanes...)
 	var wg sync.WaitGroup
-	for _, spec := range lanes { // all at once: most of them wait for a timer
+	room := make(chan struct{}, 20) // more than processors: most of them wait
+	for _, spec := range lanes {
 		wg.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
 			t.Run(spec.name, func(t *testing.T) {
 				for _, f := range steps[spec.name] {
 					f.step(t, e.lane(spec.name))
