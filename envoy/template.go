@@ -21,7 +21,7 @@ var templateFiles embed.FS
 var shared = map[string]string{
 	"Prefix": names.Prefix, "ID": names.ID, "Target": names.Target, "Prepared": names.Prepared, "Length": names.Length,
 	"TimeoutMS": names.TimeoutMS, "Idle": names.Idle, "Look": names.Look, "Node": names.Node, "Retry": names.Retry,
-	"Local": names.Local, "Role": names.Role, "Render": names.Render,
+	"Local": names.Local, "LocalService": names.LocalService, "Role": names.Role, "Render": names.Render,
 	"EnvoyMaxRetries": names.EnvoyMaxRetries, "EnvoyAttemptCount": names.EnvoyAttemptCount, "EnvoyPrefix": names.EnvoyPrefix,
 	"PreparedYes": names.PreparedYes, "LookYes": names.LookYes, "LookConvert": names.LookConvert,
 	"RolePlan": names.RolePlan, "RoleAttempt": names.RoleAttempt, "RoleJudge": names.RoleJudge,

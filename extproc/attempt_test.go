@@ -169,6 +169,33 @@ func TestAttemptsExhausted(t *testing.T) {
 	}
 }
 
+// The replica that was asked before attempt 2 is gone: 503, whatever the first
+// attempt got, and it says nothing about the second's target.
+func TestAttemptFilterFailedClosed(t *testing.T) {
+	limited := from(429, "application/json", "retry-after", "7")
+	for name, final := range map[string]map[string]string{
+		"by our listener": local(503, names.LocalService),
+		"by another's":    {":status": "500", "content-type": "text/plain"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, twoTargets, func(r *replica) {
+				e := r.post(plainBody)
+				if m := e.judged(r, limited, errorBody("rate_limit_error", "slow")); !retries(m) {
+					t.Fatalf("attempt 1: %v", m)
+				}
+				i := e.final(final).GetImmediateResponse()
+				if i.GetStatus().GetCode() != 503 || !strings.Contains(string(i.GetBody()), "service is not available") {
+					t.Errorf("got %v", i)
+				}
+				e.plan.leave()
+				if rec := r.record(); rec.Outcome != trail.OutcomeServiceDown || rec.Status != 503 {
+					t.Errorf("%s %d", rec.Outcome, rec.Status)
+				}
+			})
+		})
+	}
+}
+
 // All ejected: nothing is sent, and the client is told when to come back.
 func TestAttemptsAllEjected(t *testing.T) {
 	inWorld(t, twoTargets, func(r *replica) {

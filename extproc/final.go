@@ -96,9 +96,9 @@ func (s *Server) settle(x *exchange, req *wire.Request, code int, now time.Time)
 	switch {
 	case a == nil:
 		return serviceFailed()
-	case !judged && code == http.StatusInternalServerError:
+	case string(local) == names.LocalService, !judged && code == http.StatusInternalServerError:
 		// The attempt filter failed closed: the replica that it asked is gone. That
-		// says nothing about the target.
+		// says nothing about the target. (Our own listener has made it a 503.)
 		x.run.End(policy.OutcomeOf(config.KindClientGone, "service"), now)
 		return serviceFailed()
 	case a.Closed() && provider && x.passable == a.N:

@@ -25,9 +25,10 @@ const (
 	EnvoyAttemptCount = "x-envoy-attempt-count"
 	EnvoyPrefix       = "x-envoy-"
 
-	PreparedYes = "yes"
-	LookYes     = "yes"
-	LookConvert = "convert"
+	PreparedYes  = "yes"
+	LookYes      = "yes"
+	LookConvert  = "convert"
+	LocalService = "service" // Local, when Envoy could not ask the service before an attempt
 )
 
 // Client headers: what a client is told.
