@@ -1,7 +1,6 @@
 package extproc
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/crossdoor/crossdoor/extproc/wire"
 	"github.com/crossdoor/crossdoor/policy"
 	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite"
 	"github.com/crossdoor/crossdoor/rewrite/messages"
 )
 
@@ -69,10 +69,7 @@ func (r *reply) immediate(out *wire.Response, extra []field) {
 	out.Kind = wire.KindImmediate
 }
 
-func tooLarge(limit int64) *reply {
-	return rejected(http.StatusRequestEntityTooLarge, typeTooLarge,
-		fmt.Sprintf("The request body is larger than the %d bytes that are accepted here.", limit))
-}
+func tooLarge(limit int64) *reply { return requestReply(rewrite.TooLarge(limit)) }
 
 func memoryFull() *reply {
 	r := errorReply(529, typeOverloaded, "The failover service holds as many request bodies as it may. Try again.", outcomeExhausted)

@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"net/http"
 	"sync"
 	"time"
 
@@ -115,10 +116,27 @@ func (s *Server) adoptEnd(x *exchange, e *entry) {
 			_ = x.run.Commit(a.N, now) // cannot fail: a runs
 			x.servedBy, x.committed, a.Status = a.N, now, e.status
 		}
+		s.adoptFailure(x, a, e)
 	}
 	if e.status >= 500 && x.servedBy == 0 {
 		x.end.answered = serviceFailed()
 		x.end.answered.outcome = outcomeServiceDown
 	}
 	s.finishExchange(x)
+}
+
+// adoptFailure closes attempt a of a joined exchange with the error answer that
+// passed to the client without a judge: nobody was there to read it. Its entry
+// tells a platform's answer from one of Envoy's. x.mu is held.
+func (s *Server) adoptFailure(x *exchange, a *policy.Attempt, whole *entry) {
+	e := x.end.attempt
+	if e == nil || e.details != "via_upstream" || e.status != whole.status || e.status < http.StatusBadRequest {
+		return
+	}
+	o := classify(policy.Answer{Status: e.status, Local: "-;via_upstream", Platform: x.target(a).Platform, Original: x.original(a)}, time.Now())
+	if err := x.run.Concede(a.N, o, e.overBy(time.Now())); err != nil {
+		s.log.Error("attempt failed", "id", x.id, "error", err)
+		return
+	}
+	x.servedBy = a.N
 }

@@ -23,11 +23,15 @@ func TestOrphan(t *testing.T) {
 		attempt  *ended
 		exchange ended
 		want     string
+		last     string // outcome and decision of the attempt; "" is not compared
 	}{
-		{"served", &ended{tail: `{"stop_reason":"end_turn"}`}, ended{}, trail.OutcomeServed},
-		{"served, the attempt's entry is missing", nil, ended{}, trail.OutcomeServed},
-		{"failed with the service", nil, ended{status: 503, details: "ext_proc_error_grpc_error_14"}, trail.OutcomeServiceDown},
-		{"client gone", &ended{status: -1, flag: "DC"}, ended{status: -1, flag: "DC"}, trail.OutcomeClientGone},
+		{"served", &ended{tail: `{"stop_reason":"end_turn"}`}, ended{}, trail.OutcomeServed, "ok serve"},
+		{"served, the attempt's entry is missing", nil, ended{}, trail.OutcomeServed, "ok serve"},
+		{"failed with the service", nil, ended{status: 503, details: "ext_proc_error_grpc_error_14"}, trail.OutcomeServiceDown, ""},
+		{"client gone", &ended{status: -1, flag: "DC"}, ended{status: -1, flag: "DC"}, trail.OutcomeClientGone, ""},
+		{"an error that nobody judged", &ended{status: 529, details: "via_upstream"}, ended{status: 529, details: "via_upstream"}, trail.OutcomeExhausted, "overloaded stop"},
+		{"a refusal that nobody judged", &ended{status: 400, details: "via_upstream"}, ended{status: 400, details: "via_upstream"}, trail.OutcomeStopped, "invalid_request stop"},
+		{"Envoy's error in place of an answer", &ended{status: 503, details: "upstream_reset_before_response_started"}, ended{status: 503, details: "via_upstream"}, trail.OutcomeServiceDown, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inTwo(t, twoTargets, func(a, b *replica) {
@@ -40,6 +44,9 @@ func TestOrphan(t *testing.T) {
 				rec := b.record()
 				if rec.Outcome != c.want || rec.ID != e.headers[names.ID] || len(rec.Attempts) != 1 {
 					t.Errorf("%+v", rec)
+				}
+				if got := rec.Attempts[0].Outcome + " " + rec.Attempts[0].Decision; c.last != "" && got != c.last {
+					t.Errorf("the attempt is %q, want %q", got, c.last)
 				}
 				e.plan.leave()
 			})

@@ -223,13 +223,16 @@ func (x *Exchange) Fail(n int, o Outcome, now time.Time) (Decision, error) {
 }
 
 // Concede closes attempt n with a failure that nothing follows any more: its
-// answer is on its way to the client.
+// answer is on its way to the client. Only what would have been tried again
+// leaves the exchange exhausted.
 func (x *Exchange) Concede(n int, o Outcome, now time.Time) error {
-	if _, err := x.Fail(n, o, now); err != nil {
+	d, err := x.Fail(n, o, now)
+	if err != nil {
 		return err
 	}
 	a := x.Last()
-	a.Decision, a.Waited, x.exhausted = VerbStop, 0, true
+	x.exhausted = d.Exhausted || d.Verb != VerbStop
+	a.Decision, a.Waited = VerbStop, 0
 	return nil
 }
 
