@@ -94,7 +94,7 @@ func betaNamed(token string) (beta, bool) {
 // A token and what it opens go together: where the token may not go, what it
 // opens is stripped too, and where that is stripped, the token goes with it.
 func (f *Fit) betas(h *Host, facts *Facts, lines []string) {
-	list := tokens(lines)
+	list := Tokens(lines)
 	for _, token := range list {
 		if b, _ := betaNamed(token); h.names(b) == "" {
 			f.drop(h, b, facts)
@@ -190,9 +190,9 @@ func Betas() []BetaRow {
 	return rows
 }
 
-// tokens are those of all lines, in order, each once (RFC 9110, section 5.3:
-// several lines are one list).
-func tokens(lines []string) (all []string) {
+// Tokens are those of all lines of anthropic-beta, in order, each once (RFC 9110,
+// section 5.3: several lines are one list). The work grows with their number.
+func Tokens(lines []string) (all []string) {
 	seen := map[string]struct{}{}
 	for _, line := range lines {
 		for token := range strings.SplitSeq(line, ",") {

@@ -248,6 +248,30 @@ func untouched(t *testing.T, body, out string, edits []Edit) {
 	}
 }
 
+// sameMembers checks that what is left of the request's members stands in its old
+// order after what was added, each as it was where no edit is in it.
+func sameMembers(t *testing.T, body, out []byte, edits []Edit, before, after []Member) {
+	t.Helper()
+	after = after[1:] // anthropic_version
+	for _, m := range before {
+		span := Span{Start: m.Key.Start, End: m.Value.End}
+		within := slices.ContainsFunc(edits, func(e Edit) bool { return e.Start < span.End && e.End > span.Start })
+		switch {
+		case len(after) > 0 && after[0].Name == m.Name:
+			is := out[after[0].Key.Start:after[0].Value.End]
+			if was := body[span.Start:span.End]; !within && !bytes.Equal(is, was) {
+				t.Fatalf("%q became %q", was, is)
+			}
+			after = after[1:]
+		case !within:
+			t.Fatalf("%q has lost %q", body, m.Name)
+		}
+	}
+	if len(after) > 0 {
+		t.Fatalf("%q has %q from nowhere", out, after[0].Name)
+	}
+}
+
 func FuzzChange(f *testing.F) {
 	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","cache_control":{"type":"ephemeral","ttl":"1h"}}]}],"output_config":{"effort":"low"}}`), uint64(all), true)
 	f.Add([]byte(`{"a":1,"model":"m","stream":true}`), uint64(0), true)
@@ -269,6 +293,7 @@ func FuzzChange(f *testing.F) {
 		if left := again.Uses & c.Strip &^ facts.fixed; left != 0 {
 			t.Fatalf("%q became %q with %v", body, out, left.Names())
 		}
+		sameMembers(t, body, out, edits, facts.Members, again.Members)
 		if drop && again.Model != "" {
 			t.Fatalf("the model is still in %q", out)
 		}

@@ -73,15 +73,13 @@ func inspect(body []byte, modelled bool) (Facts, error) {
 	if len(body) >= 3 && body[0] == 0xef && body[1] == 0xbb && body[2] == 0xbf {
 		return Facts{}, invalid("The request body begins with a byte order mark: send JSON in UTF-8 without one.")
 	}
-	in := inspection{facts: Facts{Members: make([]Member, 0, 16)}}
-	in.walk.s, in.walk.f = &in.s, &in.facts
-	in.walk.keys = in.walk.ownKeys[:0]
+	in := inspection{walker: walker{f: Facts{Members: make([]Member, 0, 16)}}}
 	in.s.Reset(body)
 	if c := in.s.Peek(); c != '{' && c != 0 {
 		return Facts{}, invalid("The request body is not a JSON object.")
 	}
 	if in.s.Open('{') {
-		in.facts.Open = in.s.Pos()
+		in.f.Open = in.s.Pos()
 		for in.member(body) {
 		}
 	}
@@ -89,20 +87,19 @@ func inspect(body []byte, modelled bool) (Facts, error) {
 	if fault, at := in.s.Fault(); fault != scan.None {
 		return Facts{}, invalid(fmt.Sprintf("The request body is not valid JSON: %s at byte %d.", fault, at))
 	}
-	if modelled && in.facts.ModelSpan == (Span{}) && in.refused == nil {
+	if modelled && in.f.ModelSpan == (Span{}) && in.refused == nil {
 		in.refuse("model: Field required")
 	}
 	if in.refused != nil {
 		return Facts{}, in.refused
 	}
-	return in.facts, nil
+	return in.f, nil
 }
 
 // inspection is one run of Inspect.
 type inspection struct {
-	s     scan.Scanner
-	walk  walker
-	facts Facts
+	walker
+
 	names names
 	// refused is the first rule broken by text that is valid JSON so far. A later
 	// fault in the JSON is reported in its place: it is what the client must mend
@@ -118,12 +115,12 @@ func (in *inspection) member(body []byte) bool {
 		return false
 	}
 	name := intern(s.Text(key))
-	if len(in.facts.Members) == MaxMembers {
+	if len(in.f.Members) == MaxMembers {
 		in.refuse(fmt.Sprintf("The request object has more than %d members.", MaxMembers))
 		_, ok := s.Value()
 		return ok
 	}
-	if !in.names.add(name, in.facts.Members) {
+	if !in.names.add(name, in.f.Members) {
 		in.refuse("The request object has a member twice" + known(name) + ": names must be unique.")
 	}
 	start := s.Peek()
@@ -137,9 +134,9 @@ func (in *inspection) member(body []byte) bool {
 	if fault, _ := s.Fault(); fault != scan.None {
 		return false
 	}
-	in.facts.Members = append(in.facts.Members, Member{Name: name, Key: key, Value: value, comma: comma})
+	in.f.Members = append(in.f.Members, Member{Name: name, Key: key, Value: value, comma: comma})
 	in.note(name, value, start, body)
-	if in.walk.twice {
+	if in.twice {
 		in.refuse("An object of the request that may have to be changed has a member twice: names must be unique.")
 	}
 	return true
@@ -148,13 +145,13 @@ func (in *inspection) member(body []byte) bool {
 // below takes the value of a member, which begins with first, and notes what of
 // it is a feature.
 func (in *inspection) below(name string, first byte) {
-	w := &in.walk
+	w := &in.walker
 	switch feature := topLevel[name]; {
 	case feature == noFeature:
 	case first == 'n':
-		in.facts.nulls |= feature.bit()
+		in.f.nulls |= feature.bit()
 	case feature.Strippable():
-		in.facts.Uses |= feature.bit()
+		in.f.Uses |= feature.bit()
 	default:
 		w.use(feature)
 	}
@@ -184,7 +181,7 @@ func (in *inspection) below(name string, first byte) {
 func (in *inspection) note(name string, value Span, first byte, body []byte) {
 	switch name {
 	case "model":
-		in.facts.ModelSpan = value
+		in.f.ModelSpan = value
 		if first != '"' {
 			in.refuse("model: Input should be a string")
 			return
@@ -194,15 +191,15 @@ func (in *inspection) note(name string, value Span, first byte, body []byte) {
 			in.refuse("model: Input should be 1 to 256 printable ASCII characters")
 			return
 		}
-		in.facts.Model = string(text)
+		in.f.Model = string(text)
 	case "stream":
-		in.facts.StreamSpan = value
-		in.facts.Stream = first == 't'
+		in.f.StreamSpan = value
+		in.f.Stream = first == 't'
 		if first != 't' && first != 'f' && first != 'n' { // null is as good as absent
 			in.refuse("stream: Input should be a boolean")
 		}
 	case "max_tokens":
-		in.facts.MaxTokens = integer(body[value.Start:value.End])
+		in.f.MaxTokens = integer(body[value.Start:value.End])
 	}
 }
 

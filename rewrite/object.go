@@ -6,14 +6,14 @@ import (
 	"github.com/crossdoor/crossdoor/rewrite/scan"
 )
 
-// walker goes through what a request has below its members.
+// walker goes through what a request has below its members. It has no pointers
+// to its own parts, so that it stays on the stack.
 type walker struct {
-	s *scan.Scanner
-	f *Facts
+	s scan.Scanner
+	f Facts
 	// keys are the names in the objects that are open, the outermost object's
-	// first; they begin in ownKeys.
-	keys    []Span
-	ownKeys [few]Span
+	// first.
+	keys []Span
 	// twice: an object that an edit could touch has a member twice.
 	twice bool
 	// lastRole is that of the last message.
@@ -63,9 +63,12 @@ var edited = strippable | FileID.bit()
 // object is; of one with more than MaxMembers it is not known, and it counts as
 // one that has a member twice.
 func (w *walker) object(each func(key Span) Feature) (members int) {
-	s, first := w.s, len(w.keys)
+	s, first := &w.s, len(w.keys)
 	touched := false
 	before := -1
+	if w.keys == nil {
+		w.keys = make([]Span, 0, 16)
+	}
 	s.Open('{')
 	for key, more := s.Member(); more; key, more = s.Member() {
 		if members++; members <= MaxMembers {
@@ -115,7 +118,7 @@ func unique(s *scan.Scanner, keys []Span) bool {
 // array goes through the array that comes next, if it is one; each is told of
 // its objects.
 func (w *walker) array(each func()) {
-	s := w.s
+	s := &w.s
 	if s.Peek() != '[' {
 		s.Value()
 		return

@@ -51,9 +51,10 @@ const (
 // table is the portability table (platform reference, sections 4.8, 5.4, 7 and
 // 12, as of 2026-11). The first-party API takes everything. Where the reference
 // does not know, a platform that Anthropic operates is taken to be as the first
-// one, since it is the same API; at the others what changes the meaning of a
-// request keeps it away, and what does not is kept. A target's `features` has the
-// last word.
+// one, since it is the same API, but for what is bound to its host (thread,
+// fallbacks, billing_policy) and for task budgets at foundry. At the others, and at
+// what Azure hosts, what changes the meaning of a request keeps it away, and what
+// does not is kept. A target's `features` has the last word.
 var table = [featureCount]feature{
 	//                                               1P AWS GCP Man Bed Ver Fou F-Az
 	CacheControl:      {"cache_control", [columns]Action{k, k, k, k, k, k, k, k}, "caches are never shared between hosts"},
@@ -88,7 +89,7 @@ var table = [featureCount]feature{
 	ComputerToolset:   {"computer_toolset", [columns]Action{k, r, r, r, r, r, r, r}, "the toolsets of 2026-08-01, browser included"},
 	InputExamples:     {"input_examples", [columns]Action{k, k, k, k, s, s, k, s}, "examples of a tool's input"},
 	EagerInput:        {"eager_input_streaming", [columns]Action{k, k, k, k, k, k, k, k}, ""},
-	ToolChanges:       {"tool_changes", [columns]Action{k, k, k, k, k, k, k, k}, "tool_addition and tool_removal in the history"},
+	ToolChanges:       {"tool_changes", [columns]Action{k, k, k, k, k, k, k, r}, "tool_addition and tool_removal in the history"},
 	MCPServers:        {"mcp_servers", [columns]Action{k, k, k, r, r, r, k, r}, "the MCP connector, its toolsets and its results in the history"},
 	Container:         {"container", [columns]Action{k, k, k, r, r, r, k, r}, "containers and skills"},
 	Thread:            {"thread", [columns]Action{k, r, r, r, r, r, r, r}, "its state is at the host that began it"},
@@ -97,7 +98,7 @@ var table = [featureCount]feature{
 	BillingPolicy:     {"billing_policy", [columns]Action{k, r, r, r, r, r, r, r}, ""},
 	InferenceGeo:      {"inference_geo", [columns]Action{k, k, r, r, r, r, r, r}, "a promise of residency"},
 	Speed:             {"speed", [columns]Action{k, r, k, r, r, r, r, r}, "fast mode; at claude-on-google Opus 5.5 alone"},
-	SystemMessages:    {"system_messages", [columns]Action{k, k, k, k, k, k, k, k}, "role system within messages: models from Opus 4.8 on, not Sonnet 5"},
+	SystemMessages:    {"system_messages", [columns]Action{k, k, k, k, k, k, k, r}, "role system within messages: models from Opus 4.8 on, not Sonnet 5"},
 	ServiceTier:       {"service_tier", [columns]Action{k, k, k, l, l, l, l, l}, "no tier is sold any more"},
 	Diagnostics:       {"diagnostics", [columns]Action{k, l, l, l, l, l, l, l}, "of the prompt cache"},
 }

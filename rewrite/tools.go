@@ -7,7 +7,7 @@ func (w *walker) tools() {
 	w.array(func() {
 		var kind []byte
 		w.object(func(key Span) Feature {
-			s := w.s
+			s := &w.s
 			switch {
 			case s.Is(key, "type"):
 				kind = w.word()

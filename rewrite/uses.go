@@ -75,7 +75,7 @@ func (w *walker) block() int64 {
 	var fileID string
 	from := w.s.Pos()
 	w.object(func(key Span) Feature {
-		s := w.s
+		s := &w.s
 		switch {
 		case s.Is(key, "type"):
 			kind = w.word()
@@ -166,7 +166,7 @@ func (w *walker) source() (out source) {
 	var fileID string
 	out.span.Start = w.s.Pos()
 	w.object(func(key Span) Feature {
-		s := w.s
+		s := &w.s
 		switch {
 		case s.Is(key, "type"):
 			kind = w.word()

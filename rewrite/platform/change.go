@@ -35,7 +35,7 @@ func (s *Spec) Change(f *rewrite.Facts, c Call) rewrite.Change {
 	if s.body.version != "" && !has(f, "anthropic_version") {
 		change.Add = append(change.Add, addition("anthropic_version", s.body.version))
 	}
-	if list := tokens(c.Betas); s.body.betas && len(list) > 0 {
+	if list := rewrite.Tokens(c.Betas); s.body.betas && len(list) > 0 {
 		change.Add = append(change.Add, addition("anthropic_beta", list))
 	}
 	if s.body.profile && c.UserProfile != "" {

@@ -3,6 +3,8 @@ package platform
 import (
 	"slices"
 	"strings"
+
+	"github.com/crossdoor/crossdoor/rewrite"
 )
 
 // The headers that platforms set, in the order in which Headers lists them.
@@ -85,7 +87,7 @@ func (s *Spec) Headers(c Call) []Header {
 		version = or(c.Version, DefaultVersion)
 	}
 	if !s.body.betas {
-		betas = strings.Join(tokens(c.Betas), ",")
+		betas = strings.Join(rewrite.Tokens(c.Betas), ",")
 	}
 	if !s.body.profile {
 		profile = c.UserProfile
@@ -156,19 +158,6 @@ func (s *Spec) credential(c Call) (apiKey, authorization string) {
 		return "", "Bearer " + c.Secret
 	}
 	return c.Secret, ""
-}
-
-// tokens are those of all lines, in order, each once.
-func tokens(lines []string) (all []string) {
-	for _, line := range lines {
-		for token := range strings.SplitSeq(line, ",") {
-			token = strings.Trim(token, " \t")
-			if token != "" && !slices.Contains(all, token) {
-				all = append(all, token)
-			}
-		}
-	}
-	return all
 }
 
 // allowed are the client's headers that a platform receives, besides what
