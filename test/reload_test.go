@@ -326,3 +326,30 @@ func TestReloadClearsEjections(t *testing.T) {
 		})
 	}
 }
+
+// TestTrailNeedsARestart: another trail of the policy is told, not followed; the
+// rest of that policy is in force.
+func TestTrailNeedsARestart(t *testing.T) {
+	t.Parallel()
+	e := start(t, options{}, lane{name: "kept", targets: two()})
+	l := e.lane("kept")
+	ab := e.policyText()
+	ba := edited(t, ab, "chain: [kept-a, kept-b]", "chain: [kept-b, kept-a]")
+	e.reload(t, edited(t, ba, "{recent: 1000, file: trail.jsonl}", "{recent: 10, file: other.jsonl}"))
+	for where, text := range map[string]string{"/readyz": e.reasons(t), "the log": e.service().proc.out.String()} {
+		if want := "trail.file, trail.recent: changed since the start"; !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q: %s", where, want, text)
+		}
+	}
+	a := l.send(call{})
+	if r := l.byID(a.id()); r.summary() != "b ok serve" { // in the file of before
+		t.Errorf("record %s", r.line)
+	}
+	if _, err := os.Stat(filepath.Join(e.service().dir, "other.jsonl")); err == nil {
+		t.Error("the other file is there as well")
+	}
+	e.reload(t, ab)
+	if why := e.reasons(t); why != "" {
+		t.Errorf("with the trail of the start again: %s", why)
+	}
+}

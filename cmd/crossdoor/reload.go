@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -42,12 +43,12 @@ func (s *service) watchPolicy(ctx context.Context) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	changes := make(<-chan fsnotify.Event)
-	if w, err := fsnotify.NewWatcher(); err == nil {
+	changes, failures := make(<-chan fsnotify.Event), make(<-chan error)
+	if w, err := s.watchFolder(); err != nil {
+		s.log.Warn("the policy's folder cannot be watched: a change is seen within "+pollPolicy.String(), "error", err)
+	} else {
 		defer func() { _ = w.Close() }()
-		if err := w.Add(filepath.Dir(s.path)); err == nil {
-			changes = w.Events
-		}
+		changes, failures = w.Events, w.Errors
 	}
 	poll := time.NewTicker(pollPolicy)
 	defer poll.Stop()
@@ -61,12 +62,27 @@ func (s *service) watchPolicy(ctx context.Context) {
 			s.reload()
 		case <-changes:
 			quiet.Reset(settle)
+		case err := <-failures:
+			// Changes may have been lost (a queue that ran over): look.
+			s.log.Warn("watching the policy's folder", "error", err)
+			quiet.Reset(settle)
 		case <-quiet.C:
 			s.reload()
 		case <-poll.C:
 			s.reload()
 		}
 	}
+}
+
+func (s *service) watchFolder() (*fsnotify.Watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Add(filepath.Dir(s.path)); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
 }
 
 // reload takes the policy file as it is now, unless it is what is in force or
@@ -91,6 +107,25 @@ func (s *service) reload() {
 	s.server.Reload(p)
 	s.reloads.WithLabelValues("ok").Inc()
 	s.log.Info("policy loaded", "policy", p.Hash, "render_needed", s.server.Stale())
+	if why := s.restartNeeded(p); why != "" {
+		s.log.Warn(why)
+	}
+}
+
+// restartNeeded says what of a policy this process does not follow; "" when it
+// follows all of it: the trail is opened once, at the start.
+func (s *service) restartNeeded(p *config.Policy) string {
+	var changed []string
+	if p.Trail.File != s.trail.File {
+		changed = append(changed, "trail.file")
+	}
+	if p.Trail.Recent != s.trail.Recent {
+		changed = append(changed, "trail.recent")
+	}
+	if len(changed) == 0 {
+		return ""
+	}
+	return strings.Join(changed, ", ") + ": changed since the start; records go where they went until a restart"
 }
 
 // stillNeeded are the keys of the policy in force that have a value: exchanges
@@ -213,6 +248,9 @@ func (s *service) ready() operate.Ready {
 	}
 	if r.Render == operate.RenderDiffers {
 		r.Reasons = append(r.Reasons, "Envoy runs a config of another policy: render again")
+	}
+	if why := s.restartNeeded(p); why != "" {
+		r.Reasons = append(r.Reasons, why)
 	}
 	for _, place := range append(s.keys.Missing(), s.issued.Missing()...) {
 		r.Reasons = append(r.Reasons, "no value for key "+place)

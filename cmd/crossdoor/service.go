@@ -42,6 +42,7 @@ type service struct {
 	issued  *credential.Issued
 	health  *policy.Health
 	sink    *trail.Sink
+	trail   config.Trail // as the sink was opened
 	peers   *extproc.Peers
 	server  *extproc.Server
 	grpc    *grpc.Server
@@ -65,7 +66,7 @@ func newService(f *serveFlags, path string, p *config.Policy, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	s.sink = trail.NewSink(p.Trail.Recent, file)
+	s.sink, s.trail = trail.NewSink(p.Trail.Recent, file), p.Trail
 	peerCreds, serverCreds, err := grpcCredentials(f)
 	if err != nil {
 		return nil, usageError{err}

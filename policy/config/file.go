@@ -345,7 +345,7 @@ type FileOther struct {
 	Allow []string `yaml:"allow"`
 }
 
-// FileTrail says where the records of exchanges go.
+// FileTrail says where the records of exchanges go. It is read when the service starts: after a reload `/readyz` says that a restart is needed.
 type FileTrail struct {
 	// How many stay in memory.
 	Recent int `yaml:"recent" default:"10000" max:"1000000"`
