@@ -21,9 +21,9 @@ type field = wire.HeaderField
 // attempt derives from. It is never edited.
 type clientRequest struct {
 	method, path  string
-	headers       []field // all but the pseudo-headers
-	contentLength int64   // -1 when the client did not say
-	own           []field // of changeable, once it was asked or carried here
+	headers       []field     // all but the pseudo-headers
+	contentLength int64       // -1 when the client did not say
+	own           [][2]string // of changeable, once it was asked or carried here
 }
 
 // readClient copies the headers out of the message, whose bytes are reused: all
@@ -173,12 +173,12 @@ var changedByAttempts = []string{"accept", "anthropic-beta", "anthropic-user-pro
 // changeable are the client's own values of the headers that attempts change
 // and that a later attempt may need: a replica that joins sees the last
 // attempt's. None is a secret.
-func (c *clientRequest) changeable() []field {
+func (c *clientRequest) changeable() [][2]string {
 	if c.own == nil {
-		c.own = make([]field, 0, len(changedByAttempts))
+		c.own = make([][2]string, 0, len(changedByAttempts))
 		for _, f := range c.headers {
 			if slices.Contains(changedByAttempts, f.Name) {
-				c.own = append(c.own, f)
+				c.own = append(c.own, [2]string{f.Name, f.Value})
 			}
 		}
 	}
@@ -187,10 +187,13 @@ func (c *clientRequest) changeable() []field {
 
 // sawAttempt takes the headers of an attempt, with the client's own values in
 // the place of the attempt's.
-func (c *clientRequest) sawAttempt(headers, own []field) {
+func (c *clientRequest) sawAttempt(headers []field, own [][2]string) {
 	c.own = own
-	if headers != nil {
-		headers = slices.DeleteFunc(headers, func(f field) bool { return slices.Contains(changedByAttempts, f.Name) })
-		c.headers = append(headers, own...)
+	if headers == nil {
+		return
+	}
+	c.headers = slices.DeleteFunc(headers, func(f field) bool { return slices.Contains(changedByAttempts, f.Name) })
+	for _, f := range own {
+		c.headers = append(c.headers, field{Name: f[0], Value: f[1]})
 	}
 }

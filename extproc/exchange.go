@@ -212,9 +212,8 @@ func (x *exchange) keep(a *policy.Attempt, o policy.Outcome, h *held) {
 // keptAs is the answer to be given later, in the client's schema where the
 // platform speaks another one.
 func (h *held) keptAs(a *policy.Attempt) *keptAnswer {
-	k := &keptAnswer{attempt: a.N}
-	translated := false
-	k.status, k.body, translated = messages.Translate(h.answer.Status, h.answer.ContentType, h.header, h.body)
+	status, body, translated := messages.Translate(h.answer.Status, h.answer.ContentType, h.header, h.body)
+	k := &keptAnswer{attempt: a.N, status: status, body: body}
 	for _, f := range h.headers {
 		switch {
 		case strings.HasPrefix(f.Name, ":"), strings.HasPrefix(f.Name, names.Prefix),

@@ -30,7 +30,7 @@ type carried struct {
 	Start     int64            `json:"f"` // the body was there
 	Deadline  int64            `json:"d"`
 	Client    string           `json:"c,omitempty"`
-	Headers   []field          `json:"h,omitempty"` // the client's, of those that attempts change
+	Headers   [][2]string      `json:"h,omitempty"` // the client's, of those that attempts change
 	Issued    int              `json:"n,omitempty"`
 	Passable  int              `json:"q,omitempty"`
 	Judged    bool             `json:"j,omitempty"`
@@ -41,11 +41,11 @@ type carried struct {
 // carriedEnd is how the converted answer of attempt N ended. Error is the type
 // alone: messages may quote the request.
 type carriedEnd struct {
-	N      int             `json:"n"`
-	Stop   bool            `json:"s,omitempty"`
-	Reason string          `json:"r,omitempty"`
-	Error  string          `json:"e,omitempty"`
-	Usage  *messages.Usage `json:"u,omitempty"`
+	N      int       `json:"n"`
+	Stop   bool      `json:"s,omitempty"`
+	Reason string    `json:"r,omitempty"`
+	Error  string    `json:"e,omitempty"`
+	Usage  *[4]int64 `json:"u,omitempty"` // input, output, cache read, cache creation
 }
 
 func carryEnd(c *convertedEnd) *carriedEnd {
@@ -56,8 +56,8 @@ func carryEnd(c *convertedEnd) *carriedEnd {
 	if c.ending.Err != nil {
 		out.Error = c.ending.Err.Type
 	}
-	if c.ending.HasUsage {
-		out.Usage = &c.ending.Usage
+	if u := c.ending.Usage; c.ending.HasUsage {
+		out.Usage = &[4]int64{u.InputTokens, u.OutputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens}
 	}
 	return out
 }
@@ -70,8 +70,9 @@ func (c *carriedEnd) end() *convertedEnd {
 	if c.Error != "" {
 		out.ending.Err = &messages.ErrorBody{Type: c.Error}
 	}
-	if c.Usage != nil {
-		out.ending.Usage, out.ending.HasUsage = *c.Usage, true
+	if u := c.Usage; u != nil {
+		out.ending.HasUsage = true
+		out.ending.Usage = messages.Usage{InputTokens: u[0], OutputTokens: u[1], CacheReadInputTokens: u[2], CacheCreationInputTokens: u[3]}
 	}
 	return out
 }

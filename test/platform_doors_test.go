@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -351,7 +352,7 @@ func checkConverted(t testing.TB, q question, a *answer) {
 	if got := a.header.Get("x-amzn-bedrock-content-type"); got != "" {
 		t.Errorf("x-amzn-bedrock-content-type %q", got)
 	}
-	if got := a.header.Get("content-length"); got != "" && got != fmt.Sprint(len(a.body)) {
+	if got := a.header.Get("content-length"); got != "" && got != strconv.Itoa(len(a.body)) {
 		t.Errorf("content-length %s of %d bytes", got, len(a.body))
 	}
 }

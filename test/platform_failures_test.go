@@ -73,12 +73,12 @@ func (d door) failure(x fakeplatform.Failure) flow {
 	}
 	switch {
 	case x.Name == "short-answer": // its headers are those of a good one: it is on its way
-		f.committed("truncated", x.Answer)
+		committed(&f, "truncated", x.Answer)
 	case x.Committed:
-		f.committed(x.Kind, x.Answer)
+		committed(&f, x.Kind, x.Answer)
 		f.body = d.failedBody(x)
 	case x.Kind == "invalid_request", x.Kind == "too_large" && !d.smaller(x):
-		f.stopped(x)
+		stopped(&f, x)
 		f.body = nil
 	}
 	f.more = func(t testing.TB, l *laneRun, a *answer, r record) {
@@ -102,7 +102,7 @@ func (d door) smaller(x fakeplatform.Failure) bool {
 
 // committed makes the flow one whose first answer went to the client and then
 // failed. What ends it comes after the commit: see committed.
-func (f *flow) committed(kind string, a fakeplatform.Answer) {
+func committed(f *flow, kind string, a fakeplatform.Answer) {
 	a.Parts = append(slices.Clip(a.Parts), fakeplatform.Part{Wait: 300 * time.Millisecond})
 	f.scripts = [][]fakeplatform.Answer{{a}}
 	f.served, f.outcome, f.attempts = "a", "stream_failed", "a "+kind+" serve"
@@ -111,7 +111,7 @@ func (f *flow) committed(kind string, a fakeplatform.Answer) {
 }
 
 // stopped makes the flow one whose first answer is the client's.
-func (f *flow) stopped(x fakeplatform.Failure) {
+func stopped(f *flow, x fakeplatform.Failure) {
 	f.status, f.served, f.outcome, f.attempts = x.Answer.Status, "a", "stopped", "a "+x.Kind+" stop"
 	f.ends = nil
 }
