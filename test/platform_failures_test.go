@@ -73,9 +73,9 @@ func (d door) failure(x fakeplatform.Failure) flow {
 	}
 	switch {
 	case x.Name == "short-answer": // its headers are those of a good one: it is on its way
-		committed(&f, "truncated", x.Answer)
+		committedAs(&f, "truncated", x.Answer)
 	case x.Committed:
-		committed(&f, x.Kind, x.Answer)
+		committedAs(&f, x.Kind, x.Answer)
 		f.body = d.failedBody(x)
 	case x.Kind == "invalid_request", x.Kind == "too_large" && !d.smaller(x):
 		stopped(&f, x)
@@ -102,7 +102,7 @@ func (d door) smaller(x fakeplatform.Failure) bool {
 
 // committed makes the flow one whose first answer went to the client and then
 // failed. What ends it comes after the commit: see committed.
-func committed(f *flow, kind string, a fakeplatform.Answer) {
+func committedAs(f *flow, kind string, a fakeplatform.Answer) {
 	a.Parts = append(slices.Clip(a.Parts), fakeplatform.Part{Wait: 300 * time.Millisecond})
 	f.scripts = [][]fakeplatform.Answer{{a}}
 	f.served, f.outcome, f.attempts = "a", "stream_failed", "a "+kind+" serve"
