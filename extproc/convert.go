@@ -110,6 +110,7 @@ func (j *judgeSession) convert(meta []field) error {
 	if err := j.stream.Send(&out); err != nil {
 		return err
 	}
+	j.letGo() // what follows goes on as it comes
 	for {
 		var last []field
 		if c.over {

@@ -38,6 +38,8 @@ type judgeSession struct {
 	length string
 	held   held
 	chunks *receiver
+	// counted: the answer is one of held_streams and held_bytes.
+	counted bool
 }
 
 // judge serves the judge role. It answers the headers once and returns
@@ -53,8 +55,8 @@ func (s *Server) judge(stream counted) error {
 		return j.answer(nil)
 	}
 	s.metrics.heldStreams.Inc()
-	defer s.metrics.heldStreams.Dec()
-	defer func() { s.holds(-j.held.size) }()
+	j.counted = true
+	defer j.letGo()
 	v := j.held.first(req.EndOfStream)
 	req.Release()
 	if v == undecided {
@@ -126,6 +128,15 @@ func (j *judgeSession) read() verdict {
 func (s *Server) holds(n int64) {
 	s.metrics.heldBytes.Add(float64(n))
 	s.table.hold(n)
+}
+
+// letGo counts the answer as held no more.
+func (j *judgeSession) letGo() {
+	if j.counted {
+		j.counted = false
+		j.s.metrics.heldStreams.Dec()
+		j.s.holds(-j.held.size)
+	}
 }
 
 // conclude tells the exchange and answers the headers.
