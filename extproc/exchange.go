@@ -212,7 +212,7 @@ func (x *exchange) keep(a *policy.Attempt, o policy.Outcome, h *held) {
 // keptAs is the answer to be given later, in the client's schema where the
 // platform speaks another one.
 func (h *held) keptAs(a *policy.Attempt) *keptAnswer {
-	status, body, translated := messages.Translate(h.answer.Status, h.answer.ContentType, h.header, h.body)
+	status, body, translated := h.translated()
 	k := &keptAnswer{attempt: a.N, status: status, body: body}
 	for _, f := range h.headers {
 		switch {
@@ -235,9 +235,25 @@ func (x *exchange) translate(a *policy.Attempt, h *held) {
 	if x.spec(a).Errors == platform.SchemaMessages || h.streaming || !h.provider() {
 		return
 	}
-	if _, _, changed := messages.Translate(h.answer.Status, h.answer.ContentType, h.header, h.body); changed {
+	if _, _, changed := h.translated(); changed {
 		x.translated = h.keptAs(a)
 	}
+}
+
+// translated is the answer in the client's schema: the very bytes that came where
+// it speaks that already.
+func (h *held) translated() (status int, body []byte, changed bool) {
+	plain := func(name string) string {
+		if name == "content-encoding" {
+			return "" // it is off
+		}
+		return h.header(name)
+	}
+	status, body, changed = messages.Translate(h.answer.Status, h.answer.ContentType, plain, h.readable())
+	if !changed {
+		body = h.body
+	}
+	return status, body, changed
 }
 
 // broken is what attempt a came to when its answer never reached the judge's

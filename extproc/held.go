@@ -11,6 +11,7 @@ import (
 	"github.com/crossdoor/crossdoor/extproc/wire"
 	"github.com/crossdoor/crossdoor/policy"
 	"github.com/crossdoor/crossdoor/policy/config"
+	"github.com/crossdoor/crossdoor/rewrite"
 	"github.com/crossdoor/crossdoor/rewrite/eventstream"
 	"github.com/crossdoor/crossdoor/rewrite/messages"
 	"github.com/crossdoor/crossdoor/rewrite/sse"
@@ -247,11 +248,17 @@ func (h *held) brokeOff(reason string) {
 // exceptions in a header, which goes before what the body says (platform
 // reference, 5.7).
 func (h *held) readError() {
-	said := messages.ParseError(h.answer.ContentType, h.body)
+	said := messages.ParseError(h.answer.ContentType, h.readable())
 	if name := messages.AWSType(h.header("x-amzn-errortype")); name != "" && said.Envelope != messages.EnvelopeAnthropic {
 		said.Envelope, said.Type = messages.EnvelopeAWS, name
 	}
 	h.failedWith(said)
+}
+
+// readable is the error body without the coding that some platforms use although
+// none was asked for.
+func (h *held) readable() []byte {
+	return rewrite.Readable(h.header("content-encoding"), h.body, maxErrorBody)
 }
 
 func (h *held) failedWith(e messages.ErrorBody) {

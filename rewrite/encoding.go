@@ -47,6 +47,24 @@ func Decode(encoding string, body []byte, limit int64) ([]byte, error) {
 	}
 }
 
+// Readable is what can be read of an answer's body, which may be cut: body itself
+// without a coding, up to limit bytes of it without gzip, nothing of any other
+// coding.
+func Readable(encoding string, body []byte, limit int64) []byte {
+	switch strings.ToLower(strings.TrimSpace(encoding)) {
+	case "", "identity":
+		return body
+	case "gzip", "x-gzip":
+		r, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil
+		}
+		out, _ := io.ReadAll(io.LimitReader(r, limit)) // what is there before a cut is good
+		return out
+	}
+	return nil
+}
+
 func gunzip(body []byte, limit int64) ([]byte, error) {
 	u := unpackers.Get().(*unpacker)
 	defer func() {

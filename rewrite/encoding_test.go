@@ -90,3 +90,31 @@ func TestDecodedBytesSurviveTheNextCall(t *testing.T) {
 		t.Errorf("overwritten by a later call: %q", a)
 	}
 }
+
+func TestReadable(t *testing.T) {
+	const text = `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long"}}`
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write([]byte(text))
+	_ = w.Flush() // what was written can be read although the end is missing
+	cut := bytes.Clone(packed.Bytes())
+	_ = w.Close()
+	for _, c := range []struct {
+		encoding string
+		body     []byte
+		limit    int64
+		want     string
+	}{
+		{"", []byte(text), 5, text},
+		{"Identity", []byte(text), 1 << 10, text},
+		{"gzip", packed.Bytes(), 1 << 10, text},
+		{"gzip", packed.Bytes(), 7, text[:7]},
+		{"gzip", cut, 1 << 10, text},
+		{"gzip", []byte(text), 1 << 10, ""},
+		{"br", []byte(text), 1 << 10, ""},
+	} {
+		if got := Readable(c.encoding, c.body, c.limit); string(got) != c.want {
+			t.Errorf("%s: %q, want %q", c.encoding, got, c.want)
+		}
+	}
+}

@@ -25,7 +25,10 @@ var secrets = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\b(?:AKIA|ASIA|ABSK)[a-z0-9+/=]{8,}`,
 	`\b(?:bearer|basic)\s+[^\s,;]+`,
 	`\b(?:api|access|secret|session|security|subscription)[-_ ]?(?:key|token|secret)(?:[-_ ]?id)?\s*[:=]\s*[^\s,;]+`,
-	`\b(?:authorization|credential|signature|password|x-amz-security-token)\s*[:=]\s*(?:(?:bearer|basic)\s+)?[^\s,;]+`,
+	`\b(?:authorization|password|x-amz-security-token)\s*[:=]\s*(?:(?:bearer|basic)\s+)?[^\s,;]+`,
+	// Of a member's path, "messages.1.content.0.thinking.signature: Field required",
+	// no value follows.
+	`\b(?:credential|signature)\s*[:=]\s*[^\s,;]{12,}`,
 	`\beyJ[a-z0-9_-]+(?:\.[a-z0-9_-]+)*`,
 	`\bya29\.[a-z0-9_.-]+`,
 }, "|"))
