@@ -22,7 +22,7 @@ type target struct {
 	url      string   // not "": no fake platform, this address
 	yaml     []string // further members, one a line
 	keys     int      // number of keys; 0 is 1
-	keyYAML  string   // replaces the keys
+	keyYAML  string   // replaces the keys, or the token
 	tls      []string // names of the certificate: TLS with HTTP/2
 	noCA     bool     // TLS whose authority the policy does not name
 	sigv4    bool     // AWS signatures in place of keys

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,13 +153,13 @@ func (l *laneRun) writeTarget(b *strings.Builder, i int) {
 		line("platform: vertex")
 		line("project: acme")
 		line("region: eu")
-		line("token: {env: %s}", l.keyEnv(i, 0))
+		line("token: %s", cmp.Or(tg.keyYAML, "{env: "+l.keyEnv(i, 0)+"}"))
 	case fakeplatform.ClaudeOnGoogle:
 		line("platform: claude-on-google")
 		line("project: acme")
 		line("location: global")
 		line("workspace: %s", l.workspace())
-		line("token: {env: %s}", l.keyEnv(i, 0))
+		line("token: %s", cmp.Or(tg.keyYAML, "{env: "+l.keyEnv(i, 0)+"}"))
 	default:
 		line("platform: anthropic")
 	}
