@@ -169,33 +169,39 @@ func TestReport59_TooLargeIsNotInvalid(t *testing.T) {
 	}
 }
 
-// TestReport61_EncodedErrors: platforms are asked for identity. What comes encoded
-// nevertheless goes to the client with headers and body that agree.
+// TestReport61_EncodedErrors: an error that is compressed although identity was
+// asked for is classified by what it says. What goes to the client has headers
+// and body that agree.
 func TestReport61_EncodedErrors(t *testing.T) {
 	encoded := func(a fakeplatform.Answer) fakeplatform.Answer {
 		return fakeplatform.Raw(a.Status, "application/json", zipped(a.Body()), fakeplatform.Field{Name: "content-encoding", Value: "gzip"})
 	}
 	accepting := call{header: header("Accept-Encoding", "gzip, br")}
-	bad := encoded(fakeplatform.Error(400, "messages: roles must alternate"))
-	cut := bad
-	cut.Parts = []fakeplatform.Part{{Data: bad.Body()[:20]}}
+	wallet, bad := encoded(fakeplatform.Error(400, emptyWallet)), encoded(fakeplatform.Error(400, "messages: roles must alternate"))
+	long := encoded(fakeplatform.Error(400, "prompt is too long: 214113 tokens > 200000 maximum"))
+	cut := wallet
+	cut.Parts = []fakeplatform.Part{{Data: wallet.Body()[:20]}}
 	agree := func(t testing.TB, _ *laneRun, a *answer, _ record) {
 		if a.header.Get("content-encoding") != "gzip" {
 			t.Errorf("headers %v", a.header)
 		}
 	}
-	stop := func(name string, a fakeplatform.Answer) report {
+	stop := func(name, kind string, a fakeplatform.Answer) report {
 		return report{flow: flow{lane: wrenLane(name, []string{fp, cpaws}), call: accepting, scripts: [][]fakeplatform.Answer{{a}},
-			status: 400, served: "a", outcome: "stopped", attempts: "a invalid_request stop", body: a.Body(), more: agree}}
+			status: 400, served: "a", outcome: "stopped", attempts: "a " + kind + " stop", body: a.Body(), more: agree}}
 	}
-	moved := report{flow: flow{lane: wrenLane("r61-busy", []string{fp, cpaws}), call: accepting, scripts: [][]fakeplatform.Answer{{encoded(busy529)}},
-		status: 200, served: "b", outcome: "failed_over", attempts: "a overloaded failover, b ok serve",
-		more: func(t testing.TB, _ *laneRun, a *answer, _ record) {
+	moved := report{flow: flow{lane: wrenLane("r61", []string{fp, cpaws}), call: accepting, scripts: [][]fakeplatform.Answer{{wallet}},
+		status: 200, served: "b", outcome: "failed_over", attempts: "a billing_quota failover, b ok serve",
+		more: func(t testing.TB, l *laneRun, a *answer, _ record) {
+			l.opened(t, 0, "key")
 			if a.header.Get("content-encoding") != "" {
 				t.Errorf("headers %v", a.header)
 			}
 		}}}
-	runReports(t, options{}, append(streamed(moved), stop("r61-invalid", bad), stop("r61-cut", cut))...)
+	last := report{flow: flow{lane: wrenLane("r61-last", []string{fp}), call: accepting, scripts: [][]fakeplatform.Answer{{wallet}},
+		status: 400, served: "a", outcome: "exhausted", attempts: "a billing_quota *", body: wallet.Body(), more: agree}}
+	reports := append(streamed(moved), last, stop("r61-invalid", "invalid_request", bad), stop("r61-long", "too_large", long), stop("r61-cut", "invalid_request", cut))
+	runReports(t, options{}, reports...)
 }
 
 // TestReport55_NeverChunked: no platform gets a chunked body, however it came

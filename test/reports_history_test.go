@@ -3,7 +3,6 @@ package test
 import (
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 )
 
@@ -23,7 +22,7 @@ func TestReport47_UnsignedThinking(t *testing.T) {
 	first.refused, second.refused = true, true
 	blameless := func(n int) func(testing.TB, *laneRun, *answer, record) {
 		return func(t testing.TB, l *laneRun, a *answer, _ record) {
-			if _, message, err := messagesError(a); err != nil || !strings.HasPrefix(message, "messages.1.content.0.thinking.") {
+			if _, message, err := messagesError(a); err != nil || message != "messages.1.content.0.thinking.signature: Field required" {
 				t.Errorf("%q (%v)", message, err)
 			}
 			if got := l.total(); got != 1 {
