@@ -100,7 +100,7 @@ func TestConvertedStreams(t *testing.T) {
 // TestConvertedTimers: hold, first token, idle and total run for converted
 // streams as for the others; a ping is one in any framing.
 func TestConvertedTimers(t *testing.T) {
-	framed := func(e []byte) []byte { return fakeplatform.Reframe(e) }
+	framed := fakeplatform.Reframe
 	pings := func(wait time.Duration, n int) fakeplatform.Part {
 		return fakeplatform.Part{Data: framed(ping), Wait: wait, Repeat: n}
 	}
