@@ -80,7 +80,7 @@ func (c *fileClients) fetch(ctx context.Context, s *Server, owner *config.Target
 	if text, err = s.getFrom(ctx, client, owner, "/v1/files/"+id+"/content", maxFile); err != nil {
 		return nil, err
 	}
-	return &file{mime: about.MIME, text: base64.StdEncoding.AppendEncode(nil, text), size: int64(len(text))}, nil
+	return &file{mime: about.MIME, text: base64.StdEncoding.AppendEncode(nil, text)}, nil
 }
 
 // getFrom is a GET at a target with its own credential. limit is the largest body

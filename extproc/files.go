@@ -37,7 +37,7 @@ type fileSet struct {
 // inlined is the source of one file as JSON, and what limits are held against.
 type inlined struct {
 	source []byte
-	image  int64 // decoded size; 0 is no image
+	image  int64 // bytes of base64; 0 is no image
 }
 
 // filesOf finds out whose the files of a request are: those of the first target
@@ -111,7 +111,6 @@ func (f *fileSet) fit(x *exchange, t *config.Target, p *placement, change *rewri
 type file struct {
 	mime string
 	text []byte // base64, without anything that JSON would have to escape
-	size int64  // decoded
 }
 
 // as is the file as the source of a block.
@@ -130,7 +129,7 @@ func (f *file) as(kind string) (inlined, bool) {
 	}
 	out := inlined{source: slices.Concat([]byte(`{"type":"base64","media_type":`), name, []byte(`,"data":"`), f.text, []byte(`"}`))}
 	if image {
-		out.image = f.size
+		out.image = int64(len(f.text))
 	}
 	return out, true
 }

@@ -14,7 +14,7 @@ type Request struct {
 	Stream       bool
 	MaxTokens    int64 // 0 when absent
 	BodyBytes    int64 // as it would be sent on: after content-encoding
-	LargestImage int64 // decoded; 0 when there is none
+	LargestImage int64 // as base64 text; 0 when there is none
 	// Credential says that the client brought one of its own, which a
 	// passthrough target needs.
 	Credential bool

@@ -38,8 +38,8 @@ type Facts struct {
 	MaxTokens int64
 	Open      int      // just after the opening brace: added members go here
 	Members   []Member // top level, in the body's order, names unique
-	// LargestImage is the decoded size, in bytes, of the largest base64 image in
-	// the content of messages, tool results and documents included; 0 is none.
+	// LargestImage is the length, in bytes, of the base64 text of the largest image
+	// in the content of messages, tool results and documents included; 0 is none.
 	LargestImage int64
 	// Images and Documents are how many blocks of these types there are, wherever.
 	Images, Documents int

@@ -123,18 +123,19 @@ func TestLargestImage(t *testing.T) {
 		return `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + data(n) + `"}}`
 	}
 	user := func(content string) string { return `[{"role":"user","content":` + content + `}]` }
+	text := func(n int) int64 { return int64(base64.StdEncoding.EncodedLen(n)) }
 	for _, c := range []struct {
 		name, messages string
 		want           int64
 	}{
 		{"text", user(`"hello"`), 0},
-		{"one image", user(`[` + image(1000) + `]`), 1000},
-		{"sizes that need padding", user(`[` + image(1001) + `,` + image(1) + `]`), 1001},
-		{"the largest of several messages", `[{"content":[` + image(10) + `]},{"content":[` + image(30) + `,` + image(20) + `]}]`, 30},
-		{"members in another order", `[{"content":[{"source":{"data":"` + data(12) + `","type":"base64"},"type":"image"}],"role":"user"}]`, 12},
-		{"in a tool result", user(`[{"type":"tool_result","content":[{"type":"text","text":"x"},` + image(50) + `]}]`), 50},
-		{"in a document", user(`[{"type":"document","source":{"type":"content","content":[` + image(60) + `]}}]`), 60},
-		{"slashes escaped", user(`[{"type":"image","source":{"type":"base64","data":"\/\/\/\/"}}]`), 3},
+		{"one image", user(`[` + image(1000) + `]`), text(1000)},
+		{"sizes that need padding", user(`[` + image(1001) + `,` + image(1) + `]`), text(1001)},
+		{"the largest of several messages", `[{"content":[` + image(10) + `]},{"content":[` + image(30) + `,` + image(20) + `]}]`, text(30)},
+		{"members in another order", `[{"content":[{"source":{"data":"` + data(12) + `","type":"base64"},"type":"image"}],"role":"user"}]`, text(12)},
+		{"in a tool result", user(`[{"type":"tool_result","content":[{"type":"text","text":"x"},` + image(50) + `]}]`), text(50)},
+		{"in a document", user(`[{"type":"document","source":{"type":"content","content":[` + image(60) + `]}}]`), text(60)},
+		{"slashes escaped", user(`[{"type":"image","source":{"type":"base64","data":"\/\/\/\/"}}]`), 4},
 		{"a PDF is none", user(`[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"` + data(99) + `"}}]`), 0},
 		{"a URL is none", user(`[{"type":"image","source":{"type":"url","url":"https://a.example/x.png"}}]`), 0},
 		{"a look-alike in a tool's input is none", user(`[{"type":"tool_use","input":{"content":[` + image(70) + `]}}]`), 0},

@@ -60,7 +60,7 @@ func (w *walker) role() role {
 }
 
 // blocks takes a content value, a string or an array of blocks, and returns the
-// decoded size of the largest base64 image in it.
+// size of the largest base64 image in it.
 func (w *walker) blocks() (largest int64) {
 	w.array(func() { largest = max(largest, w.block()) })
 	return largest
@@ -155,7 +155,7 @@ func blockFeature(kind, tool []byte) Feature {
 
 // source is what the source of a block says.
 type source struct {
-	data, nested int64 // decoded size of base64 data; of the largest image in it
+	data, nested int64 // length of base64 data; of the largest image in it
 	file         string
 	span         Span
 }
@@ -172,7 +172,7 @@ func (w *walker) source() (out source) {
 			kind = w.word()
 		case s.Is(key, "data") && s.Peek() == '"':
 			if text, ok := s.String(); ok {
-				out.data = decoded(s.Raw(text))
+				out.data = base64Size(s.Raw(text))
 			}
 		case s.Is(key, "content"):
 			out.nested = w.blocks()
@@ -215,16 +215,10 @@ func (w *walker) cacheControl() Feature {
 	return CacheControl
 }
 
-// decoded is how many bytes base64 text stands for. text is as in the body:
-// some encoders write every slash as an escape of two bytes.
-func decoded(text []byte) int64 {
-	n := len(text)
-	for n > 0 && len(text)-n < 2 && text[n-1] == '=' {
-		n--
-	}
-	n -= bytes.Count(text, []byte{'\\'})
-	return int64(n) * 3 / 4
-}
+// base64Size is the length of base64 text, which is what platforms hold their
+// limits against (platform reference, section 2). text is as in the body: some
+// encoders write every slash as an escape of two bytes.
+func base64Size(text []byte) int64 { return int64(len(text) - bytes.Count(text, []byte{'\\'})) }
 
 func or(value, instead string) string {
 	if value == "" {

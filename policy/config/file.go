@@ -180,7 +180,7 @@ type FileModel struct {
 type FileTargetLimits struct {
 	// Request body as it is sent there. Default: `20MiB` at bedrock and mantle, `30MiB` at vertex, else `32MiB`.
 	Body Size `yaml:"body"`
-	// One base64 image, decoded. Default: `5MiB` at bedrock, mantle and vertex, else `10MiB`.
+	// One image, as base64 text. Default: `5MiB` at bedrock, mantle and vertex, else `10MiB`.
 	Image Size `yaml:"image"`
 	// Estimated input tokens.
 	InputTokens int `yaml:"input_tokens" default:"0"`

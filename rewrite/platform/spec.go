@@ -15,7 +15,7 @@ type Spec struct {
 	// Scope is that of its access tokens; "" where it takes none.
 	Scope string
 	// BodyLimit and ImageLimit are bytes: of a request body as it is sent there,
-	// and of one decoded base64 image.
+	// and of one image as base64 text.
 	BodyLimit  int64
 	ImageLimit int64
 
