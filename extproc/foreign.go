@@ -47,6 +47,13 @@ func (l *looseEntries) keep(e *entry) {
 	}
 }
 
+func (l *looseEntries) has(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.entries[id]
+	return ok
+}
+
 func (l *looseEntries) take(id string) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,31 +68,44 @@ func (l *looseEntries) take(id string) *entry {
 // foreign deals with an entry of an exchange that another replica planned: it
 // is handed on while that replica lives; else the exchange ends here, from what
 // the entries and the state carry. raw is the entry as it came, which is the
-// caller's.
-func (s *Server) foreign(log string, e *entry, raw []byte) {
+// caller's. It reports whether the exchange ends here.
+func (s *Server) foreign(log string, e *entry, raw []byte) (ours bool) {
 	if e.node != s.node && s.peers.handOn(e.node, log, raw, func() { s.orphan(log, e) }) {
-		return
+		return false
 	}
-	s.orphan(log, e)
+	return s.orphan(log, e)
 }
 
-// orphan ends an exchange whose replica is gone. An attempt's entry waits for
-// the exchange's, which carries the state.
-func (s *Server) orphan(log string, e *entry) {
+// orphan ends an exchange whose replica is gone, unless another one does. An
+// attempt's entry waits for the exchange's, which carries the state, and that one
+// for the attempt's a moment: Envoy sends them on streams of their own.
+func (s *Server) orphan(log string, e *entry) (ours bool) {
 	if log != names.LogExchange {
 		s.loose.keep(e)
-		return
+		return true
 	}
 	if s.peers == nil && s.notOurs(e) {
-		return
+		return false
 	}
 	x := s.join(e.id, clientRequest{}, e.node, e.state)
 	if x == nil {
-		return
+		return false
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s.adoptEnd(x, e)
+	switch {
+	case x.end.exchange != nil: // told twice
+	case x.now() == nil || s.loose.has(e.id):
+		s.adoptEnd(x, e)
+	default:
+		x.end.exchange = e
+		time.AfterFunc(entriesWait, func() {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			s.adoptEnd(x, e)
+		})
+	}
+	return true
 }
 
 // notOurs reports, where no peers are known, that an exchange was planned by
@@ -126,17 +146,27 @@ func (s *Server) adoptEnd(x *exchange, e *entry) {
 }
 
 // adoptFailure closes attempt a of a joined exchange with the error answer that
-// passed to the client without a judge: nobody was there to read it. Its entry
-// tells a platform's answer from one of Envoy's. x.mu is held.
+// passed to the client without a judge: nobody was there to read it. x.mu is
+// held.
 func (s *Server) adoptFailure(x *exchange, a *policy.Attempt, whole *entry) {
-	e := x.end.attempt
-	if e == nil || e.details != "via_upstream" || e.status != whole.status || e.status < http.StatusBadRequest {
+	if !whole.platforms(x.end.attempt) {
 		return
 	}
-	o := classify(policy.Answer{Status: e.status, Local: "-;via_upstream", Platform: x.target(a).Platform, Original: x.original(a)}, time.Now())
-	if err := x.run.Concede(a.N, o, e.overBy(time.Now())); err != nil {
+	now := time.Now()
+	o := classify(policy.Answer{Status: whole.status, Local: "-;via_upstream", Platform: x.target(a).Platform, Original: x.original(a)}, now)
+	if err := x.run.Concede(a.N, o, whole.overBy(now)); err != nil {
 		s.log.Error("attempt failed", "id", x.id, "error", err)
 		return
 	}
 	x.servedBy = a.N
+}
+
+// platforms tells a platform's error answer from one that Envoy made, by the
+// entry of the last attempt. Without that one only a 4xx is sure: nothing else
+// makes those once an attempt was sent.
+func (e *entry) platforms(attempt *entry) bool {
+	if attempt == nil {
+		return e.status >= http.StatusBadRequest && e.status < http.StatusInternalServerError
+	}
+	return attempt.details == "via_upstream" && attempt.status == e.status && e.status >= http.StatusBadRequest
 }

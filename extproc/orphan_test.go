@@ -31,6 +31,8 @@ func TestOrphan(t *testing.T) {
 		{"client gone", &ended{status: -1, flag: "DC"}, ended{status: -1, flag: "DC"}, trail.OutcomeClientGone, ""},
 		{"an error that nobody judged", &ended{status: 529, details: "via_upstream"}, ended{status: 529, details: "via_upstream"}, trail.OutcomeExhausted, "overloaded stop"},
 		{"a refusal that nobody judged", &ended{status: 400, details: "via_upstream"}, ended{status: 400, details: "via_upstream"}, trail.OutcomeStopped, "invalid_request stop"},
+		{"a refusal that nobody judged, the attempt's entry is missing", nil, ended{status: 429, details: "via_upstream"}, trail.OutcomeExhausted, "rate_limit stop"},
+		{"an error, the attempt's entry is missing", nil, ended{status: 529, details: "via_upstream"}, trail.OutcomeServiceDown, ""},
 		{"Envoy's error in place of an answer", &ended{status: 503, details: "upstream_reset_before_response_started"}, ended{status: 503, details: "via_upstream"}, trail.OutcomeServiceDown, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,6 +54,22 @@ func TestOrphan(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The attempt's entry may come after its exchange's.
+func TestOrphanToldInTheOtherOrder(t *testing.T) {
+	inTwo(t, twoTargets, func(a, b *replica) {
+		e := a.post(plainBody)
+		failed := ended{status: 529, details: "via_upstream"}
+		e.log(b, names.LogExchange, failed)
+		pass(entriesWait / 2)
+		e.log(b, names.LogAttempt, failed)
+		rec := b.record()
+		if rec.Outcome != trail.OutcomeExhausted || rec.Attempts[0].Outcome != "overloaded" || rec.ServedBy != "a" {
+			t.Errorf("%+v", rec)
+		}
+		e.plan.leave()
+	})
 }
 
 // While the replica that planned lives it gets the entries, also those of an

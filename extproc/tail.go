@@ -108,8 +108,7 @@ func (s *Server) logged(log string, raw *wire.LogEntry) {
 		s.foreign(log, e, raw.Raw)
 		return
 	case x.joined:
-		s.foreign(log, e, raw.Raw)
-		if log == names.LogExchange {
+		if !s.foreign(log, e, raw.Raw) && log == names.LogExchange {
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			s.dropJoined(x)
