@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,24 +150,53 @@ func checkGone(t *testing.T, l *laneRun, target int) {
 	})
 }
 
+// leaveUploading: a client that leaves in the middle of its body has no route
+// yet, and all the same one record.
 func leaveUploading(t *testing.T, e *env) {
-	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", e.listen))
-	if err != nil {
-		t.Fatal(err)
+	const head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+	for _, c := range []struct{ name, upload string }{
+		{"with a length", head + "content-length: 100000\r\n\r\n{\"model\":\"upload\","},
+		{"chunked", head + "transfer-encoding: chunked\r\n\r\n12\r\n{\"model\":\"upload\",\r\n"},
+		{"1 MiB of it", head + "content-length: 2000000\r\n\r\n{\"model\":\"upload\",\"messages\":\"" + strings.Repeat("x", 1<<20)},
+		{"nothing of it", head + "content-length: 100\r\n\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := len(readTrail(e.service().trail))
+			c1, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", e.listen))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(c1, c.upload); err != nil {
+				t.Fatal(err)
+			}
+			if err := poll(2*time.Second, func() error {
+				n, err := e.envoyStat("http.llm.downstream_rq_active")
+				if err == nil && n == 0 {
+					err = errNotYet
+				}
+				return err
+			}); err != nil {
+				t.Errorf("the upload is not under way: %v", err)
+			}
+			if err := c1.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var all []record
+			eventually(t, 2*time.Second, "it has a record", func() error {
+				if all = readTrail(e.service().trail)[before:]; len(all) == 0 {
+					return errNotYet
+				}
+				return nil
+			})
+			r := all[0]
+			if len(all) != 1 || r.Outcome != "client_gone" || r.Route != "" || len(r.Attempts) != 0 || len(r.Plan) != 0 || r.Status != 0 || !ulidForm.MatchString(r.ID) {
+				t.Errorf("%d records, the first is %s", len(all), r.line)
+			}
+			e.metric(0, "inflight")
+			e.metric(0, "body_bytes")
+		})
 	}
-	fmt.Fprintf(c, "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{\"model\":\"upload\",")
-	if err := poll(2*time.Second, func() error {
-		n, err := e.envoyStat("http.llm.downstream_rq_active")
-		if err == nil && n == 0 {
-			err = errNotYet
-		}
-		return err
-	}); err != nil {
-		t.Errorf("the upload is not under way: %v", err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	e.metric(4, "requests_total", "route", "other", "outcome", "client_gone")
 	if n := len(e.lane("upload").fakes[0].Requests()); n != 0 {
 		t.Errorf("%d requests reached the platform", n)
 	}

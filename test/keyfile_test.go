@@ -184,3 +184,96 @@ func TestKeyIsMissing(t *testing.T) {
 		}
 	})
 }
+
+// scopesOf are the breakers of the lane's first target that are not closed, by
+// scope, with the key that they are of.
+func (l *laneRun) scopesOf() (map[string]int, error) {
+	r, err := l.e.service().readiness()
+	out := map[string]int{}
+	for _, tg := range r.Targets {
+		if tg.Name != l.targetName(0) {
+			continue
+		}
+		for _, s := range tg.Scopes {
+			out[s.Scope+" "+s.Model+" "+s.Key]++
+		}
+	}
+	return out, err
+}
+
+// TestKeyFileClearsEveryScope: what a key was ejected for, as a whole and with a
+// model, is forgotten with its value; what its target or another key was ejected
+// for is not. What still runs with the old value blames nobody any more.
+func TestKeyFileClearsEveryScope(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	renamed(t, first, "sk-secret-first-0")
+	renamed(t, second, "sk-secret-second")
+	spec := keyLane("scopes", first, "sk-secret-first-0", "sk-secret-first-1", "sk-secret-second")
+	spec.targets[0].keyYAML = fmt.Sprintf("[{file: %s}, {file: %s}]", first, second)
+	spec.models = "scopes-x, scopes-y"
+	e := start(t, options{top: []string{"breaker: {failures: 1, window: 5m, max_window: 5m, long_window: 5m}"}}, spec)
+	l := e.lane("scopes")
+	limited := fakeplatform.Error(429, "x", fakeplatform.Field{Name: "retry-after", Value: "250"})
+	ask := func(model string, script ...fakeplatform.Answer) string {
+		t.Helper()
+		l.fakes[0].Script(script...)
+		return servedBy(l, call{body: goodBody(model, false, 0)})
+	}
+	expect := func(when string, want ...string) {
+		t.Helper()
+		eventually(t, rereadWithin, when, func() error {
+			got, err := l.scopesOf()
+			for _, w := range want {
+				if err == nil && got[w] != 1 {
+					err = fmt.Errorf("%v, want %v", got, want)
+				}
+			}
+			if err == nil && len(got) != len(want) {
+				err = fmt.Errorf("%v, want %v", got, want)
+			}
+			return err
+		})
+	}
+	// With the first key: one that runs meanwhile, then a 429 of the one model.
+	gate := make(chan struct{})
+	l.fakes[0].Script(fakeplatform.Error(401, "x").Held(gate))
+	old := l.later(call{body: goodBody("scopes-y", false, 0)})
+	l.at(0, 1)
+	if l.lastKey() != "sk-secret-first-0" {
+		t.Fatalf("the first key is not used first: %s", l.lastKey())
+	}
+	// The second key's 429 leaves the first one, whose 429 leaves none.
+	if got := ask("scopes-x", limited, limited); got != "200 scopes-b" {
+		t.Fatalf("both keys limited: %s", got)
+	}
+	busy := ask("scopes-y", fakeplatform.Error(529, "x")) // whichever key: blames the target's model
+	if busy != "200 scopes-b" {
+		t.Fatal(busy)
+	}
+	model, of := "model scopes-y ", func(scope, model, file string) string { return scope + " " + model + " file:" + file }
+	expect("both keys of one model and the other model are out", model, of("key_model", "scopes-x", first), of("key_model", "scopes-x", second))
+
+	renamed(t, first, "sk-secret-first-1")
+	expect("the first key's is cleared", model, of("key_model", "scopes-x", second))
+	if got := ask("scopes-x"); got != "200 scopes-a" || l.lastKey() != "sk-secret-first-1" {
+		t.Errorf("with the new key: %s", got)
+	}
+	close(gate)
+	if a := <-old; a.status != 200 {
+		t.Errorf("the one that ran with the old key: %s", describe(a, a.err))
+	}
+	expect("the old value's refusal blames nobody", model, of("key_model", "scopes-x", second))
+
+	// The whole key: refused, and read again at once, but there is nothing new.
+	if got := ask("scopes-x", fakeplatform.Error(401, "x")); got != "200 scopes-b" {
+		t.Errorf("the new key refused: %s", got)
+	}
+	expect("the first key is out as a whole", model, of("key", "", first), of("key_model", "scopes-x", second))
+	renamed(t, first, "sk-secret-first-0")
+	expect("it is cleared as a whole", model, of("key_model", "scopes-x", second))
+	if got := ask("scopes-x"); got != "200 scopes-a" || l.lastKey() != "sk-secret-first-0" {
+		t.Errorf("with the key of before: %s", got)
+	}
+}
