@@ -53,8 +53,8 @@ func (w *walker) site(one site) {
 // edited are the features whose member an edit takes out, or changes.
 var edited = strippable | FileID.bit()
 
-// object goes through the object that comes next. each takes a member's value
-// and says which feature the member is; one that can be taken out is kept as a
+// object goes through the object that comes next. each takes the value of a
+// member, whose unescaped name it is told and must not keep, and says which feature the member is; one that can be taken out is kept as a
 // site. It returns how many members there are.
 //
 // Where one of its own members can be edited, its names must be unique: what is
@@ -62,7 +62,7 @@ var edited = strippable | FileID.bit()
 // while the object is open, so it costs no second reading, however deep the
 // object is; of one with more than MaxMembers it is not known, and it counts as
 // one that has a member twice.
-func (w *walker) object(each func(key Span) Feature) (members int) {
+func (w *walker) object(each func(name []byte) Feature) (members int) {
 	s, first := &w.s, len(w.keys)
 	touched := false
 	before := -1
@@ -74,16 +74,19 @@ func (w *walker) object(each func(key Span) Feature) (members int) {
 		if members++; members <= MaxMembers {
 			w.keys = append(w.keys, key)
 		}
-		f := each(key)
+		f := each(s.Text(key))
 		one := site{feature: f, start: key.Start, end: s.Pos(), before: before, after: -1}
 		if s.Peek() == ',' {
 			one.after = s.Pos()
 		}
 		before = one.after
-		touched = touched || edited.Has(f)
-		if strippable.Has(f) {
+		switch {
+		case f == noFeature:
+		case strippable.Has(f):
+			touched = true
 			w.site(one)
-		} else {
+		default:
+			touched = touched || edited.Has(f)
 			w.use(f)
 		}
 	}

@@ -6,17 +6,16 @@ import "bytes"
 func (w *walker) tools() {
 	w.array(func() {
 		var kind []byte
-		w.object(func(key Span) Feature {
-			s := &w.s
-			switch {
-			case s.Is(key, "type"):
+		w.object(func(name []byte) Feature {
+			switch string(name) {
+			case "type":
 				kind = w.word()
-			case s.Is(key, "cache_control"):
+			case "cache_control":
 				return w.cacheControl()
 			default:
-				first := s.Peek()
-				s.Value()
-				return toolMember(string(s.Raw(key)), first)
+				first := w.s.Peek()
+				w.s.Value()
+				return toolMember(name, first)
 			}
 			return noFeature
 		})
@@ -24,14 +23,13 @@ func (w *walker) tools() {
 	})
 }
 
-// toolMember is the feature that a tool's member is, by its name as written and
-// the first byte of its value: null and false are as good as absent. Nobody
-// writes these names with escapes, and what is missed the platform refuses.
-func toolMember(name string, first byte) Feature {
+// toolMember is the feature that a tool's member is, by its name and the first
+// byte of its value: null and false are as good as absent.
+func toolMember(name []byte, first byte) Feature {
 	if first == 'n' || first == 'f' {
 		return noFeature
 	}
-	switch name {
+	switch string(name) {
 	case "strict":
 		return StrictTools
 	case "defer_loading":
@@ -82,18 +80,18 @@ func (w *walker) outputConfig() {
 		w.s.Value()
 		return
 	}
-	w.f.outputMembers = w.object(func(key Span) Feature {
+	w.f.outputMembers = w.object(func(name []byte) Feature {
 		first := w.s.Peek()
 		w.s.Value()
 		if first == 'n' {
 			return noFeature
 		}
-		switch {
-		case w.s.Is(key, "effort"):
+		switch string(name) {
+		case "effort":
 			return OutputEffort
-		case w.s.Is(key, "format"):
+		case "format":
 			return OutputFormat
-		case w.s.Is(key, "task_budget"):
+		case "task_budget":
 			return OutputTaskBudget
 		}
 		return noFeature
@@ -106,12 +104,12 @@ func (w *walker) thinking() {
 		w.s.Value()
 		return
 	}
-	w.object(func(key Span) Feature {
-		if w.s.Is(key, "block_binding") {
+	w.object(func(name []byte) Feature {
+		if string(name) == "block_binding" {
 			w.s.Value()
 			return ThinkingBinding
 		}
-		if !w.s.Is(key, "type") {
+		if string(name) != "type" {
 			w.s.Value()
 			return noFeature
 		}
@@ -133,14 +131,14 @@ func (w *walker) contextManagement() {
 		w.s.Value()
 		return
 	}
-	w.object(func(key Span) Feature {
-		if !w.s.Is(key, "edits") {
+	w.object(func(name []byte) Feature {
+		if string(name) != "edits" {
 			w.s.Value()
 			return noFeature
 		}
 		w.array(func() {
-			w.object(func(key Span) Feature {
-				if w.s.Is(key, "type") {
+			w.object(func(name []byte) Feature {
+				if string(name) == "type" {
 					if bytes.HasPrefix(w.word(), []byte("compact_")) {
 						w.f.Uses |= ContextCompact.bit() // it goes with the whole member
 					}
@@ -160,8 +158,8 @@ func (w *walker) toolChoice() {
 		w.s.Value()
 		return
 	}
-	w.object(func(key Span) Feature {
-		if !w.s.Is(key, "type") {
+	w.object(func(name []byte) Feature {
+		if string(name) != "type" {
 			w.s.Value()
 			return noFeature
 		}

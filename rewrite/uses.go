@@ -29,11 +29,11 @@ const (
 func (w *walker) messages() {
 	w.array(func() {
 		w.lastRole = roleOther
-		w.object(func(key Span) Feature {
-			switch {
-			case w.s.Is(key, "content"):
+		w.object(func(name []byte) Feature {
+			switch string(name) {
+			case "content":
 				w.f.LargestImage = max(w.f.LargestImage, w.blocks())
-			case w.s.Is(key, "role"):
+			case "role":
 				w.lastRole = w.role()
 			default:
 				w.s.Value()
@@ -74,25 +74,28 @@ func (w *walker) block() int64 {
 	var inContent int64
 	var fileID string
 	from := w.s.Pos()
-	w.object(func(key Span) Feature {
-		s := &w.s
-		switch {
-		case s.Is(key, "type"):
+	w.object(func(name []byte) Feature {
+		switch string(name) {
+		case "type":
 			kind = w.word()
-		case s.Is(key, "cache_control"):
+		case "cache_control":
 			return w.cacheControl()
-		case s.Is(key, "source") && s.Peek() == '{':
+		case "source":
+			if w.s.Peek() != '{' {
+				w.s.Value()
+				break
+			}
 			if src = w.source(); src.file != "" {
 				return FileID
 			}
-		case s.Is(key, "content"):
+		case "content":
 			inContent = w.blocks()
-		case s.Is(key, "name"):
+		case "name":
 			tool = w.word()
-		case s.Is(key, "file_id"):
+		case "file_id":
 			fileID = string(w.word())
 		default:
-			s.Value()
+			w.s.Value()
 		}
 		return noFeature
 	})
@@ -165,21 +168,20 @@ func (w *walker) source() (out source) {
 	var kind []byte
 	var fileID string
 	out.span.Start = w.s.Pos()
-	w.object(func(key Span) Feature {
-		s := &w.s
-		switch {
-		case s.Is(key, "type"):
+	w.object(func(name []byte) Feature {
+		switch string(name) {
+		case "type":
 			kind = w.word()
-		case s.Is(key, "data") && s.Peek() == '"':
-			if text, ok := s.String(); ok {
-				out.data = base64Size(s.Raw(text))
+		case "data":
+			if size, ok := w.data(); ok {
+				out.data = size
 			}
-		case s.Is(key, "content"):
+		case "content":
 			out.nested = w.blocks()
-		case s.Is(key, "file_id"):
+		case "file_id":
 			fileID = string(w.word())
 		default:
-			s.Value()
+			w.s.Value()
 		}
 		return noFeature
 	})
@@ -196,18 +198,32 @@ func (w *walker) source() (out source) {
 	return out
 }
 
+// data takes a value and returns what base64 text it is comes to; false when it
+// is no string.
+func (w *walker) data() (int64, bool) {
+	if w.s.Peek() != '"' {
+		w.s.Value()
+		return 0, false
+	}
+	text, ok := w.s.String()
+	if !ok {
+		return 0, false
+	}
+	return base64Size(w.s.Raw(text)), true
+}
+
 // cacheControl takes the value of a cache_control below the request's own.
 func (w *walker) cacheControl() Feature {
 	if w.s.Peek() != '{' {
 		w.s.Value()
 		return noFeature // null is none, anything else the platform's to judge
 	}
-	w.object(func(key Span) Feature {
-		defer w.s.Value()
-		switch {
-		case w.s.Is(key, "ttl"):
+	w.object(func(name []byte) Feature {
+		w.s.Value()
+		switch string(name) {
+		case "ttl":
 			return CacheTTL
-		case w.s.Is(key, "scope"):
+		case "scope":
 			return CacheScope
 		}
 		return noFeature

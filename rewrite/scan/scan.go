@@ -65,6 +65,14 @@ func (s *Scanner) Fault() (Fault, int) { return s.fault, s.at }
 // Peek skips blanks and returns the byte that begins the next token, 0 at the
 // end of the text or after a fault. (A zero byte in the text begins no token.)
 func (s *Scanner) Peek() byte {
+	if s.fault == None && s.i < len(s.b) && s.b[s.i] > ' ' {
+		return s.b[s.i]
+	}
+	return s.peek()
+}
+
+// peek is Peek where there may be blanks.
+func (s *Scanner) peek() byte {
 	if s.fault != None {
 		return 0
 	}
@@ -168,6 +176,12 @@ func (s *Scanner) step(closing byte) bool {
 
 // key takes a name and its colon.
 func (s *Scanner) key() (Span, bool) {
+	if b, i := s.b, s.i; i < len(b) && b[i] == '"' {
+		if j := short(b, i+1); j+1 < len(b) && b[j] == '"' && b[j+1] == ':' {
+			s.i = j + 2
+			return Span{i, j + 1}, true
+		}
+	}
 	name, ok := s.String()
 	if !ok {
 		return Span{}, false

@@ -21,13 +21,37 @@ func past(b []byte, i int) int {
 // before and after, and a fault ends the scan whatever it was in between.
 func (s *Scanner) skip() bool {
 	b, i, depth := s.b, s.i, s.depth
+	base := depth
 	var open byte // the bracket that opened what is innermost
 value:
 	for i < len(b) {
-		switch c := b[i]; c {
-		case '"':
-			i = s.text(i + 1)
-		case '{', '[':
+		if open == '{' {
+			if j := short(b, i+1); b[i] == '"' && j+1 < len(b) && b[j] == '"' && b[j+1] == ':' {
+				i = j + 2
+			} else if i = s.name(i); i < 0 {
+				return false
+			}
+		}
+		if i < len(b) && b[i] <= ' ' {
+			i = past(b, i)
+		}
+		if i == len(b) {
+			break
+		}
+		switch c := b[i]; {
+		case c == '"':
+			if j := short(b, i+1); j < len(b) && b[j] == '"' {
+				i = j + 1
+			} else if i = s.long(i + 1); i < 0 {
+				return false
+			}
+		case c-'1' < 9:
+			if i = run(b, i+1); i < len(b) && (b[i] == '.' || b[i]|0x20 == 'e') {
+				if i = s.fraction(i); i < 0 {
+					return false
+				}
+			}
+		case c|0x20 == '{': // '[' as well
 			if depth == MaxDepth {
 				s.i = i
 				return s.fail(FaultDepth)
@@ -42,44 +66,22 @@ value:
 			open = c
 			s.open[depth&(MaxDepth-1)] = c
 			depth++
-			if c == '[' {
-				continue
-			}
-			if i = s.name(i); i < 0 {
+			continue
+		case c == 't' && len(b)-i >= 4 && string(b[i:i+4]) == "true", c == 'n' && len(b)-i >= 4 && string(b[i:i+4]) == "null":
+			i += 4
+		default:
+			if i = s.scalar(i, c); i < 0 {
 				return false
 			}
-			continue
-		case '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			n := i + 1
-			for n < len(b) && b[n]-'0' < 10 {
-				n++
-			}
-			if n < len(b) && (b[n] == '.' || b[n]|0x20 == 'e') {
-				n = s.number(i)
-			}
-			i = n
-		case ' ', '\n', '\t', '\r':
-			i++
-			continue
-		default:
-			i = s.scalar(i, c)
-		}
-		if i < 0 {
-			return false
 		}
 		// A value ended: so may what it is in.
-		for depth > s.depth {
+		for depth > base {
 			if i == len(b) {
 				break value
 			}
 			switch c := b[i]; {
 			case c == ',':
 				i++
-				if open == '{' {
-					if i = s.name(i); i < 0 {
-						return false
-					}
-				}
 				continue value
 			case c == open+2:
 				i++
@@ -127,22 +129,23 @@ func (s *Scanner) stop(i int) int {
 
 // scalar takes a literal or a number.
 func (s *Scanner) scalar(i int, c byte) int {
-	rest := s.b[i:]
-	switch {
-	case c == 't' && len(rest) >= 4 && string(rest[:4]) == "true":
-		return i + 4
-	case c == 'f' && len(rest) >= 5 && string(rest[:5]) == "false":
-		return i + 5
-	case c == 'n' && len(rest) >= 4 && string(rest[:4]) == "null":
-		return i + 4
-	case c == 't':
-		return s.broken(i, "true")
-	case c == 'f':
-		return s.broken(i, "false")
-	case c == 'n':
-		return s.broken(i, "null")
+	switch c {
+	case 't':
+		return s.literal(i, "true")
+	case 'f':
+		return s.literal(i, "false")
+	case 'n':
+		return s.literal(i, "null")
 	}
 	return s.number(i)
+}
+
+// literal takes a word.
+func (s *Scanner) literal(i int, word string) int {
+	if end := i + len(word); end <= len(s.b) && string(s.b[i:end]) == word {
+		return end
+	}
+	return s.broken(i, word)
 }
 
 // broken finds where a literal goes wrong.
@@ -166,6 +169,12 @@ func (s *Scanner) number(i int) int {
 	} else if i = s.digits(i); i < 0 {
 		return -1
 	}
+	return s.fraction(i)
+}
+
+// fraction takes what may follow the digits before the point.
+func (s *Scanner) fraction(i int) int {
+	b := s.b
 	if i < len(b) && b[i] == '.' {
 		if i = s.digits(i + 1); i < 0 {
 			return -1
@@ -183,12 +192,17 @@ func (s *Scanner) number(i int) int {
 
 // digits takes one digit or more.
 func (s *Scanner) digits(i int) int {
-	b, start := s.b, i
+	end := run(s.b, i)
+	if end == i {
+		return s.stop(i)
+	}
+	return end
+}
+
+// run is the first offset at or after i that holds no digit.
+func run(b []byte, i int) int {
 	for i < len(b) && b[i]-'0' < 10 {
 		i++
-	}
-	if i == start {
-		return s.stop(i)
 	}
 	return i
 }

@@ -31,17 +31,18 @@ func special(x uint64) uint64 { return flags(x) &^ x & high }
 // text takes the string whose text begins at i, just after the opening quote,
 // and returns the offset after the closing one, or -1.
 func (s *Scanner) text(i int) int {
-	b := s.b
-	if len(b)-i >= 8 {
-		// Names and short values end here.
-		x := binary.LittleEndian.Uint64(b[i:])
-		if m := special(x); m != 0 && x&high == 0 {
-			if n := bits.TrailingZeros64(m) / 8; b[i+n] == '"' {
-				return i + n + 1
-			}
-		}
+	if j := short(s.b, i); j < len(s.b) && s.b[j] == '"' {
+		return j + 1
 	}
 	return s.long(i)
+}
+
+// short is the first offset from i on that is no plain character, or 12 further.
+func short(b []byte, i int) int {
+	for end := i + 12; i < len(b) && i < end && plain[b[i]]; {
+		i++
+	}
+	return i
 }
 
 // long is text without the short way: blocks of 32 bytes while there are such,
@@ -226,6 +227,14 @@ func unescape(raw []byte) []byte {
 	}
 	return out
 }
+
+// plain has the characters of ASCII that stand for themselves in a string.
+var plain = func() (set [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		set[c] = c != '"' && c != '\\'
+	}
+	return set
+}()
 
 // escapes has what the short escapes stand for, by the character after the
 // backslash.
