@@ -25,9 +25,6 @@ const (
 // character, and of some lanes over 0x7f.
 func flags(x uint64) uint64 { return ((x ^ two) - margin) | ((x ^ slants) - lanes) }
 
-// special flags quotes, backslashes and control characters, nothing else.
-func special(x uint64) uint64 { return flags(x) &^ x & high }
-
 // text takes the string whose text begins at i, just after the opening quote,
 // and returns the offset after the closing one, or -1.
 func (s *Scanner) text(i int) int {
