@@ -218,3 +218,36 @@ func TestEntriesInOneMessage(t *testing.T) {
 		other.plan.leave()
 	})
 }
+
+// How long an answer on its way is waited for follows from which Envoys send
+// entries: those before 1.39 end the plan stream with the headers.
+func TestPatienceByVersion(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		minor []int
+		late  bool
+	}{
+		{"nobody has said yet", nil, true},
+		{"1.38", []int{38}, true},
+		{"1.39", []int{39}, false},
+		{"1.40", []int{40}, false},
+		{"one that does not say", []int{0}, false},
+		{"1.40 and 1.37", []int{40, 37}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, twoTargets, func(r *replica) {
+				for _, minor := range c.minor {
+					r.server.envoys.seen(minor)
+				}
+				r.streaming().plan.leave()
+				tell := r.record
+				if c.late {
+					tell = r.lateRecord
+				}
+				if rec := tell(); rec.Outcome != trail.OutcomeClientGone {
+					t.Errorf("outcome %q", rec.Outcome)
+				}
+			})
+		})
+	}
+}

@@ -268,14 +268,19 @@ func (r *replica) record() *trail.Record {
 }
 
 // lateRecord is record for an exchange whose plan stream ended while its answer
-// was on its way, and of which no entry tells.
+// was on its way, and of which no entry tells. Envoys before 1.39 end that stream
+// with the answer's headers, and the answer may take as long as idle (5 minutes)
+// after each byte: the exchange is kept for orphanWait, no shorter and no longer.
+// Once a newer Envoy was seen the end of the stream is that of the answer, and
+// the record is there with the others.
 func (r *replica) lateRecord() *trail.Record {
 	r.Helper()
-	pass(time.Second)
+	const moment = 2 * time.Second // at most, since the stream ended
+	pass(orphanWait - moment)
 	if n := len(r.records()); n != 0 {
 		r.Fatalf("%d records of an answer that may be on its way", n)
 	}
-	pass(orphanWait)
+	pass(moment)
 	return r.record()
 }
 
