@@ -30,3 +30,25 @@ func TestBreakerSuccessToldLate(t *testing.T) {
 		r.shut(fp, 0)
 	})
 }
+
+// An error whose answer is on its way already is the last word, whatever would
+// have followed. Only what would have been tried again exhausts the exchange.
+func TestConcede(t *testing.T) {
+	for _, c := range []struct {
+		kind      config.Kind
+		exhausted bool
+	}{{config.KindOverloaded, true}, {config.KindRateLimit, true}, {config.KindInvalidRequest, false}} {
+		t.Run(string(c.kind), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWay(t, "a b")
+				a := w.next()
+				if err := w.x.Concede(a.N, OutcomeOf(c.kind, "unread"), time.Now()); err != nil {
+					t.Fatal(err)
+				}
+				if a.Decision != VerbStop || a.Waited != 0 || w.x.Exhausted() != c.exhausted {
+					t.Errorf("%s, waits %v, exhausted %v", a.Decision, a.Waited, w.x.Exhausted())
+				}
+			})
+		})
+	}
+}
