@@ -171,6 +171,6 @@ func (m *mixedLoad) upload() {
 		return
 	}
 	_, _ = io.WriteString(c, "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n{\"model\":\"mixed\",") // it leaves all the same
-	_ = c.Close() // as above
+	_ = c.Close()                                                                                                            // as above
 	m.left.Add(1)
 }
