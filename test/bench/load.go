@@ -23,33 +23,43 @@ const settled = 10
 
 // request is what every client of a case sends, to whichever side.
 type request struct {
-	body   []byte
-	events int           // 0 asks for JSON
-	pace   time.Duration // between events
-	fails  bool          // the first attempt gets a 529
-	marked bool          // takes the route on which attempts fail
-	hold   int           // the platform answers when so many wait
-	sum    string
+	body    []byte
+	events  int           // 0 asks for JSON
+	pace    time.Duration // between events
+	fate    fate          // fails: the first attempt gets a 529
+	marked  bool          // takes the route on which attempts fail
+	hold    int           // the platform answers when so many wait
+	sum     string        // of the body as it is sent
+	crossed string        // of the body as Amazon Bedrock must get it
 }
 
 // newRequest makes a Messages request of exactly size bytes.
 func newRequest(size, events int, pace time.Duration) *request {
+	// What Amazon Bedrock must get in the place of either head.
+	const crossedHead = `{"anthropic_version":"bedrock-2023-05-31","max_tokens":1024,"messages":[{"role":"user","content":"`
 	head := `{"model":"claude-sonnet-4-5","max_tokens":1024,"messages":[{"role":"user","content":"`
 	if events > 0 {
 		head = `{"model":"claude-sonnet-4-5","max_tokens":1024,"stream":true,"messages":[{"role":"user","content":"`
 	}
-	const foot = `"}]}`
-	const words = `The quick brown fox jumps over the lazy dog, says \"hello\" and goes on.\n`
-	text := strings.Repeat(words, (size-len(head)-len(foot))/len(words))
-	text += strings.Repeat(".", size-len(head)-len(foot)-len(text))
-	body := []byte(head + text + foot)
-	return &request{body: body, events: events, pace: pace, sum: fmt.Sprintf("%d-%08x", len(body), crc32.Checksum(body, castagnoli))}
+	const shut = `"}]}`
+	text := strings.Repeat(words, (size-len(head)-len(shut))/len(words))
+	text += strings.Repeat(".", size-len(head)-len(shut)-len(text))
+	body := []byte(head + text + shut)
+	return &request{body: body, events: events, pace: pace, sum: sumOf(body), crossed: sumOf([]byte(crossedHead + text + shut))}
+}
+
+// sumOf is a body's length and CRC.
+func sumOf(body []byte) string {
+	return fmt.Sprintf("%d-%08x", len(body), crc32.Checksum(body, castagnoli))
 }
 
 // with is r with another fate.
-func (r *request) with(fails bool) *request {
+func (r *request) with(f fate) *request {
 	c := *r
-	c.fails, c.marked = fails, fails
+	c.fate, c.marked = f, f == failing
+	if f == crossing {
+		c.sum = r.crossed
+	}
 	return &c
 }
 
@@ -67,7 +77,7 @@ func (r *request) orders() string {
 	if r.events > 0 {
 		s += fmt.Sprintf("&events=%d&pace=%d", r.events, r.pace.Microseconds())
 	}
-	if r.fails {
+	if r.fate == failing {
 		s += "&fail=1"
 	}
 	if r.hold > 0 {
@@ -95,6 +105,9 @@ func (s *side) send(ctx context.Context, r *request, due time.Time) (sample, err
 	req.Header.Set(orders, r.orders())
 	if r.marked {
 		req.Header.Set("X-Bench-Fail", "1")
+	}
+	if r.fate == crossing {
+		req.Header.Set("X-Bench-Cross", "1")
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {

@@ -43,9 +43,9 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	fs.SetOutput(log)
 	fs.StringVar(&o.bin.envoy, "envoy", os.Getenv("ENVOY"), "Envoy binary; default $ENVOY")
 	fs.StringVar(&o.bin.crossdoor, "crossdoor", "", "crossdoor binary; default: built for the run")
-	fs.BoolVar(&o.quick, "quick", os.Getenv("BENCH_QUICK") != "", "two minutes; also BENCH_QUICK=1")
+	fs.BoolVar(&o.quick, "quick", os.Getenv("BENCH_QUICK") != "", "some two minutes; also BENCH_QUICK=1")
 	fs.BoolVar(&o.update, "update", false, "write the table and the plot to -docs")
-	fs.StringVar(&o.only, "only", "", "only the cases whose name has this text; `memory` is the last one")
+	fs.StringVar(&o.only, "only", "", "only the cases whose name has this text; also `rewriting alone` and `memory`")
 	fs.StringVar(&o.docs, "docs", "docs", "folder of performance.md and performance.svg")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -88,6 +88,12 @@ func (o *options) measure(ctx context.Context) (*report, error) {
 	}
 	if err := o.measureLoads(ctx, rep, dir, u); err != nil {
 		return nil, err
+	}
+	if strings.Contains(aloneCase, o.only) {
+		o.sayf("%s\n", aloneCase)
+		if rep.alone, err = measureAlone(ctx, o.quick); err != nil {
+			return nil, err
+		}
 	}
 	if strings.Contains(memoryCase, o.only) {
 		if err := o.measureMemory(ctx, rep, dir, u); err != nil {

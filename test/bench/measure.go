@@ -28,9 +28,9 @@ type result struct {
 	load
 
 	healthy [sides]series
-	failed  [sides]series // with one failed attempt; empty unless load.fails
+	other   [sides]series // of load.also; crossing is side P's alone
 	sent    [sides]int    // healthy requests
-	failing [sides]int    // requests with a failed attempt
+	others  [sides]int    // requests of load.also
 	used    [sides]cost   // all of them together
 	peaks   [sides]struct{ envoy, service int64 }
 }
@@ -46,10 +46,10 @@ type bench struct {
 // failing target (policy.yaml.tmpl).
 const mostInARow = 400
 
-// variant is a side with or without a failed attempt.
+// variant is a side and what becomes of the requests there.
 type variant struct {
-	side  int
-	fails bool
+	side int
+	fate fate
 }
 
 // measure runs the blocks of l.
@@ -103,8 +103,11 @@ func (b *bench) usages(ctx context.Context) (out [sides]usage, err error) {
 // block runs every variant and then all again in reverse order.
 func (b *bench) block(ctx context.Context, r *result, req *request) error {
 	order := []variant{{side: sideD}, {side: sideN}, {side: sideP}}
-	if r.fails {
-		order = append(order, variant{side: sideD, fails: true}, variant{side: sideN, fails: true}, variant{side: sideP, fails: true})
+	switch r.also {
+	case failing:
+		order = append(order, variant{sideD, failing}, variant{sideN, failing}, variant{sideP, failing})
+	case crossing:
+		order = append(order, variant{sideP, crossing})
 	}
 	samples := map[variant][]sample{}
 	took := map[variant]time.Duration{}
@@ -120,8 +123,8 @@ func (b *bench) block(ctx context.Context, r *result, req *request) error {
 	}
 	for _, v := range order {
 		to := &r.healthy[v.side]
-		if v.fails {
-			to = &r.failed[v.side]
+		if v.fate != healthy {
+			to = &r.other[v.side]
 		}
 		to.add(samples[v], took[v])
 	}
@@ -132,17 +135,19 @@ func (b *bench) block(ctx context.Context, r *result, req *request) error {
 func (b *bench) segment(ctx context.Context, r *result, req *request, v variant) ([]sample, error) {
 	s := b.sides[v.side]
 	want := 0
-	if v.fails {
+	if v.fate == failing {
 		want = r.requests
 		if err := b.heal(ctx, v.side, want); err != nil {
 			return nil, err
 		}
-		r.failing[v.side] += want
-	} else {
-		r.sent[v.side] += r.requests
 	}
-	req = req.with(v.fails)
-	before := b.upstream.failed.Load()
+	if v.fate == healthy {
+		r.sent[v.side] += r.requests
+	} else {
+		r.others[v.side] += r.requests
+	}
+	req = req.with(v.fate)
+	before, crossed := b.upstream.failed.Load(), b.upstream.crossed.Load()
 	var out []sample
 	var err error
 	if r.rate > 0 {
@@ -152,6 +157,9 @@ func (b *bench) segment(ctx context.Context, r *result, req *request, v variant)
 	}
 	if got := int(b.upstream.failed.Load() - before); err == nil && got != want {
 		err = fmt.Errorf("%s: %d failed attempts, not %d", s.name, got, want)
+	}
+	if got := int(b.upstream.crossed.Load() - crossed); err == nil && (got == r.requests) != (v.fate == crossing) {
+		err = fmt.Errorf("%s: %d of %d requests came to Amazon Bedrock", s.name, got, r.requests)
 	}
 	return out, err
 }

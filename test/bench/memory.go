@@ -44,7 +44,7 @@ func measureMemory(ctx context.Context, which int, bin programs, dir string, u *
 	if err = errors.Join(err1, err2); err != nil {
 		return f, fmt.Errorf("8 bodies of 32 MB: %w", err)
 	}
-	_, err1 = s.closedLoop(ctx, req.with(true), held, 3*held)
+	_, err1 = s.closedLoop(ctx, req.with(failing), held, 3*held)
 	f.retryEnvoy, f.retryServed, err2 = s.peaks()
 	return f, errors.Join(err1, err2)
 }

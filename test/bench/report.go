@@ -16,6 +16,10 @@ const (
 	gateEvent   = 1.35 // an event after the commit, P/D, p50
 	gateEvent99 = 1.25 // the same, p99
 	gateAttempt = 1.15 // a further attempt, added, P/N
+	gateSpeed   = 1.00 // GB/s of a changed body, at least
+	gateProse   = 0.20 // of utf8.Valid's speed at 32 MB, at least
+	gateTiny    = 0.03 // the same for tiny tokens, 1 MB
+	gateBytes   = 0.10 // allocated for each byte of a body
 	gateMemory  = 64*mib + 115*held*32*mib/100
 
 	markBegin = "<!-- bench: begin, written by `make bench` -->"
@@ -29,6 +33,7 @@ type report struct {
 	quick   bool
 	took    time.Duration
 	results []*result
+	alone   []*alone
 	memory  []footprint
 }
 
@@ -54,9 +59,16 @@ func (r *result) added() estimate {
 
 // further is what a failed attempt adds on P over what it adds on N.
 func (r *result) further() estimate {
-	n := minus(r.failed[sideN].p50, r.healthy[sideN].p50)
-	p := minus(r.failed[sideP].p50, r.healthy[sideP].p50)
+	n := minus(r.other[sideN].p50, r.healthy[sideN].p50)
+	p := minus(r.other[sideP].p50, r.healthy[sideP].p50)
 	return estimateOf(ratios(p, n))
+}
+
+// crossed is what a request that crosses to Amazon Bedrock adds on P to D over
+// what N adds, which changes nothing.
+func (r *result) crossed() estimate {
+	d, n, p := r.healthy[sideD].p50, r.healthy[sideN].p50, r.other[sideP].p50
+	return estimateOf(ratios(minus(p, d), minus(n, d)))
 }
 
 // event50 and event99 are the latency of an event after the commit, P over D.
@@ -73,26 +85,26 @@ func (r *result) throughput() estimate {
 	return estimateOf(ratios(r.healthy[sideP].throughput, r.healthy[sideN].throughput))
 }
 
-// cost of one request of the load: of the healthy ones, or of those with a
-// failed attempt, whose healthy companions are taken off at the rate of twin,
-// the same load without failures. Nil twin: nothing can be said.
+// cost of one request of the load: of the healthy ones, or of those with another
+// fate, whose healthy companions are taken off at the rate of twin, the same load
+// with healthy ones alone. Nil twin: nothing can be said.
 func (r *result) cost(which int, twin *result) (cost, bool) {
-	if !r.fails {
+	if r.also == healthy {
 		n := float64(r.sent[which])
 		return cost{envoy: r.used[which].envoy / n, service: r.used[which].service / n}, true
 	}
-	if twin == nil {
+	if twin == nil || r.others[which] == 0 {
 		return cost{}, false
 	}
 	one, _ := twin.cost(which, nil)
-	healthy, n := float64(r.sent[which]), float64(r.failing[which])
-	return cost{envoy: (r.used[which].envoy - healthy*one.envoy) / n, service: (r.used[which].service - healthy*one.service) / n}, true
+	companions, n := float64(r.sent[which]), float64(r.others[which])
+	return cost{envoy: (r.used[which].envoy - companions*one.envoy) / n, service: (r.used[which].service - companions*one.service) / n}, true
 }
 
-// twin is the same load without failures.
+// twin is the same load with healthy requests alone.
 func (rep *report) twin(r *result) *result {
 	for _, other := range rep.results {
-		if !other.fails && other.name() == r.name() && other.clients == r.clients {
+		if other.also == healthy && other.rate == r.rate && other.name() == r.name() && other.clients == r.clients {
 			return other
 		}
 	}

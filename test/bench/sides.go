@@ -96,7 +96,7 @@ func (s *side) startCrossdoor(bin programs, dir string, p ports) (string, error)
 	if err != nil {
 		return "", err
 	}
-	env := []string{"BENCH_KEY=sk-bench"}
+	env := []string{"BENCH_KEY=sk-bench", "AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=bench", "AWS_EC2_METADATA_DISABLED=true"}
 	render := exec.Command( //nolint:gosec,noctx // ends by itself
 		bin.crossdoor, "render", "--policy", policy, "--for", "envoy", "--out", dir, "--service", loopback(p.Service),
 		"--listen", loopback(p.Listen), "--admin-port", strconv.Itoa(p.Admin))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -17,13 +18,15 @@ type row struct {
 
 // rows are the ratios of a run in the order of the plot.
 func (rep *report) rows() []row {
-	var added, more, events []row
+	var added, crossed, more, events []row
 	for _, r := range rep.results {
 		named := r.load
-		named.fails = false // the group says so
+		named.also = healthy // the group says so
 		label := named.title()
 		switch {
-		case r.fails:
+		case r.also == crossing:
+			crossed = append(crossed, row{"Crossdoor adds, the request crossing to Amazon Bedrock, over what the no-op adds", label, r.crossed(), 0})
+		case r.also == failing:
 			more = append(more, row{"A failed attempt adds, over the no-op's", label, r.further(), gateAttempt})
 		case r.events > 0:
 			events = append(events, row{"One event after the commit, over Envoy alone, p50", label, r.event50(), gateEvent})
@@ -35,7 +38,7 @@ func (rep *report) rows() []row {
 			added = append(added, row{"Crossdoor adds, over what the no-op adds", label, r.added(), gate})
 		}
 	}
-	return append(append(added, more...), events...)
+	return slices.Concat(added, crossed, more, events)
 }
 
 // Geometry of the plot, in pixels.

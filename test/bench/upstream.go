@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,9 +13,12 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/crossdoor/crossdoor/internal/fakeplatform"
 )
 
 // orders is the request header that tells the platform what to do, in the form
@@ -38,6 +42,7 @@ const (
 type upstream struct {
 	main, busy int
 	failed     atomic.Int64 // answers with 529 so far
+	crossed    atomic.Int64 // requests to paths of Amazon Bedrock so far
 	gate       gate
 	servers    []*http.Server
 }
@@ -83,13 +88,17 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request, first bool) {
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusTeapot)
+	case strings.HasPrefix(r.URL.Path, "/model/"):
+		u.crossed.Add(1)
+		serveBedrock(w, r, o)
 	case first && o.Get("fail") == "1":
 		u.failed.Add(1)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(529)
 		_, _ = io.WriteString(w, overloaded) // a proxy that left shows at the client
 	case o.Has("events"):
-		playEvents(w, number(o, "events"), time.Duration(number(o, "pace"))*time.Microsecond)
+		w.Header().Set("Content-Type", "text/event-stream")
+		playEvents(w, o, func(event []byte) []byte { return event })
 	default:
 		if n := number(o, "hold"); n > 0 {
 			u.gate.wait(r.Context(), n)
@@ -120,15 +129,35 @@ func checkBody(r *http.Request, o url.Values) error {
 	return nil
 }
 
-// playEvents streams a Messages answer of n text deltas, one each pace, each
-// with its send time. The last event carries the SHA-256 of all bytes before it.
-func playEvents(w http.ResponseWriter, n int, pace time.Duration) {
-	w.Header().Set("Content-Type", "text/event-stream")
+// serveBedrock answers as InvokeModel and its stream do.
+func serveBedrock(w http.ResponseWriter, r *http.Request, o url.Values) {
+	if !strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-HMAC-SHA256 ") {
+		http.Error(w, "not signed", http.StatusForbidden)
+		return
+	}
+	if !o.Has("events") {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, goodAnswer) // a proxy that left shows at the client
+		return
+	}
+	w.Header().Set("Content-Type", "application/vnd.amazon.eventstream")
+	playEvents(w, o, func(event []byte) []byte {
+		_, data, _ := bytes.Cut(event, []byte("\ndata: "))
+		return fakeplatform.Chunk(bytes.TrimSuffix(data, []byte("\n\n")))
+	})
+}
+
+// playEvents streams a Messages answer of as many text deltas as o says, one
+// each pace, each with its send time, as framed makes it of a server-sent event.
+// The last event carries the SHA-256 of all events before it.
+func playEvents(w http.ResponseWriter, o url.Values, framed func(event []byte) []byte) {
+	n, pace := number(o, "events"), time.Duration(number(o, "pace"))*time.Microsecond
 	digest := sha256.New()
-	out := io.MultiWriter(w, digest)
 	flush := http.NewResponseController(w)
 	send := func(format string, args ...any) bool {
-		_, err := fmt.Fprintf(out, format, args...)
+		event := fmt.Appendf(nil, format, args...)
+		digest.Write(event) // of a hash: never an error
+		_, err := w.Write(framed(event))
 		return errors.Join(err, flush.Flush()) == nil
 	}
 	send("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_bench\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude-sonnet-4-5\",\"content\":[],\"usage\":{\"input_tokens\":12,\"output_tokens\":1}}}\n\n")
@@ -145,7 +174,7 @@ func playEvents(w http.ResponseWriter, n int, pace time.Duration) {
 	}
 	send("event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n")
 	send("event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":%d}}\n\n", n)
-	_, _ = fmt.Fprintf(w, "event: message_stop\ndata: {\"type\":\"message_stop\",\"sha256\":%q}\n\n", hex.EncodeToString(digest.Sum(nil)))
+	send("event: message_stop\ndata: {\"type\":\"message_stop\",\"sha256\":%q}\n\n", hex.EncodeToString(digest.Sum(nil)))
 }
 
 // gate lets requests through when enough of them are waiting.
