@@ -189,11 +189,11 @@ func (rep *report) aloneGates() (rows []string) {
 		switch a.step {
 		case stepInspect:
 			if gate := a.inspectGate(); gate > 0 {
-				add(fmt.Sprintf("Inspecting a body, share of the speed of utf8.Valid: %s", a.subject), estimateOf(a.overUTF8), gate)
+				add("Inspecting a body, share of the speed of utf8.Valid: "+a.subject, estimateOf(a.overUTF8), gate)
 			}
 		case stepFoundry:
 			if a.shape == shapeText {
-				add(fmt.Sprintf("Changing the model, from the client's bytes to the platform's, GB/s: %s", a.subject), estimateOf(a.speed), gateSpeed)
+				add("Changing the model, from the client's bytes to the platform's, GB/s: "+a.subject, estimateOf(a.speed), gateSpeed)
 			}
 		}
 	}
