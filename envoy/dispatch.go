@@ -10,8 +10,10 @@ import (
 
 const (
 	// messageSlack is added to what the service may wait for before it answers:
-	// with two dozen bodies of 32 MB crossing, one message took 13 s.
-	messageSlack = 30 * time.Second
+	// with two dozen bodies of 32 MB crossing, one message took 13 s, and more than
+	// 30 s on a busy machine. A service that hangs is noticed sooner, by the health
+	// check and the connection's pings.
+	messageSlack = 60 * time.Second
 	judgeSlack   = 10 * time.Second
 	streamSlack  = 5 * time.Second
 	// maxMessageTimeout is the most that Envoy takes for a message_timeout.

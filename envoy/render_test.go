@@ -225,7 +225,7 @@ func TestRenderFollowsPolicy(t *testing.T) {
 		"connection buffer stays large":       {func(p *config.Policy) { p.Limits.Body = 1000 }, "per_connection_buffer_limit_bytes: 16777216\n"},
 		"body time":                           {func(p *config.Policy) { p.Limits.BodyTime = 1500e6 }, "request_timeout: 1.5s"},
 		"heap":                                {func(p *config.Policy) { p.Limits.Memory = 1 << 20 }, "max_heap_size_bytes: 1076887552"},
-		"attempt waits out a retry-after":     {func(*config.Policy) {}, "message_timeout: 330s"},
+		"attempt waits out a retry-after":     {func(*config.Policy) {}, "message_timeout: 360s"},
 		"judge outlasts total":                {func(*config.Policy) {}, "message_timeout: 1510s"},
 		"message timeout at Envoy's maximum":  {func(p *config.Policy) { p.Routes[0].Timeouts.Total = 1e13 }, "message_timeout: 3600s"},
 		"one inner route per idle time":       {func(*config.Policy) {}, "string_match: {exact: 2.5s}"},
