@@ -11,16 +11,23 @@ import (
 	"github.com/crossdoor/crossdoor/rewrite/platform"
 )
 
+// maxFrame is the longest frame of an event stream that is converted. An event
+// goes back to Envoy in one piece, and Envoy crashes on one of about its
+// listener's buffer, 16 MiB (seen with 1.37 and 1.40). What Bedrock sends is some
+// kilobytes.
+const maxFrame = 10 << 20
+
 // conversion is a 200 whose body the client gets in another form, chunk by
 // chunk: one reply each, to the end of the answer (envoy.md, rule 20).
 type conversion struct {
 	// counting: a small JSON object, converted as a whole; else AWS's event stream.
 	counting bool
 	stream   eventstream.Converter
-	whole    []byte // of a count, until it is here
-	out      []byte // converted and not yet sent
-	pending  int    // chunks without a reply
-	over     bool   // the platform's last chunk came
+	whole    []byte   // of a count, until it is here
+	out      []byte   // converted and not yet sent
+	pending  int      // chunks without a reply
+	over     bool     // the platform's last chunk came
+	secrets  []string // that an error event must not repeat
 }
 
 // lookFor is what the attempt's x-crossdoor-look says: put the judge in for the
@@ -51,7 +58,7 @@ func newConversion(h *held, x *exchange, a *policy.Attempt) *conversion {
 	case spec.Wraps(x.operation()) && isType(h.answer.ContentType, typeJSON):
 		return &conversion{counting: true}
 	case spec.Stream == platform.EventStream && isType(h.answer.ContentType, typeEventStream):
-		return &conversion{}
+		return &conversion{stream: eventstream.Converter{MaxPayload: maxFrame}}
 	}
 	return nil
 }
@@ -62,7 +69,11 @@ func (c *conversion) take(in chunk, each func(eventstream.Event)) {
 	c.over = c.over || in.last
 	switch {
 	case !c.counting:
+		from := len(c.out)
 		c.out, _ = c.stream.Convert(c.out, in.body, each)
+		if c.stream.Account().Err != nil {
+			c.out = append(c.out[:from], withoutSecrets(c.out[from:], c.secrets)...)
+		}
 		if in.last {
 			c.out = c.stream.End(c.out)
 		}
@@ -87,18 +98,20 @@ func (c *conversion) headers() (set []field, remove []string) {
 }
 
 // reply fills out with the answer to the oldest chunk without one. What is
-// converted goes with the first: the others are emptied.
+// converted is spread over the chunks that wait, so that no piece is larger than
+// need be.
 func (c *conversion) reply(out *wire.Response) {
 	out.Reset()
 	out.Kind = wire.KindResponseBody
+	n := (len(c.out) + c.pending - 1) / c.pending
 	c.pending--
-	if len(c.out) == 0 {
+	if n == 0 {
 		out.ClearBody = true
 		return
 	}
-	out.Body = wire.NewBuffer(len(c.out))
+	out.Body = wire.NewBuffer(n)
 	copy(out.Body.Bytes(), c.out)
-	c.out = c.out[:0]
+	c.out = c.out[:copy(c.out, c.out[n:])]
 }
 
 // convert answers the headers and then every chunk, to the end of the answer.
@@ -163,6 +176,12 @@ func (x *exchange) learnEnd(e *entry) {
 	if c := readState(e.state); c != nil {
 		x.converted = c.Ended.end()
 	}
+}
+
+// convertedElsewhere reports whether attempt a's answer was a stream that another
+// replica converted, which has not told how it ended. x.mu is held.
+func (x *exchange) convertedElsewhere(a *policy.Attempt) bool {
+	return x.judged && x.converted == nil && !x.opaque && x.lookFor(a) != ""
 }
 
 // convertedEnd is how the converted answer of attempt n ended.

@@ -1,6 +1,7 @@
 package extproc
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/crossdoor/crossdoor/policy/config"
@@ -76,4 +77,37 @@ func (s *Server) renew(k config.Key) {
 	if !s.issued.Renew(k.Place()) {
 		go s.keys.Reread(k.Place())
 	}
+}
+
+// secretsOf are the values that must not come back to a client when a platform
+// repeats them in an error. Short ones are no credentials, and may be words.
+func (s *Server) secretsOf(k config.Key) (out []string) {
+	var values []string
+	switch k.Source {
+	case config.KeyAWS:
+		creds, _ := s.issued.AWS(k.Place())
+		values = []string{creds.SecretAccessKey, creds.SessionToken}
+	case config.KeyGoogle, config.KeyEntra:
+		token, _ := s.issued.Bearer(k.Place())
+		values = []string{token}
+	case config.KeyEnv, config.KeyFile:
+		value, _ := s.keys.Value(k.Place())
+		values = []string{value}
+	case config.KeyPassthrough:
+	}
+	const shortest = 8
+	for _, v := range values {
+		if len(v) >= shortest {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// withoutSecrets replaces what must not be told.
+func withoutSecrets(text []byte, secrets []string) []byte {
+	for _, v := range secrets {
+		text = bytes.ReplaceAll(text, []byte(v), []byte("[redacted]"))
+	}
+	return text
 }

@@ -174,6 +174,10 @@ func (x *exchange) howItEnded(a *policy.Attempt) policy.Outcome {
 		return policy.OutcomeOf(config.KindIdle, "stream_idle_timeout")
 	case e.flags.upstreamBroke:
 		return policy.OutcomeOf(config.KindTruncated, "reset")
+	case x.convertedElsewhere(a) && (whole == nil || !whole.flags.downstreamGone):
+		o := policy.OutcomeOf(config.KindTruncated, "service") // it died, and cut the client
+		o.Blame = policy.BlameNothing
+		return o
 	case e.flags.downstreamGone, whole != nil && whole.flags.downstreamGone && !e.hasTail:
 		return policy.OutcomeOf(config.KindClientGone, "")
 	case !e.hasTail && e != whole:
@@ -194,11 +198,8 @@ func (x *exchange) readTail(e *entry) policy.Outcome {
 		contentType = "text/event-stream"
 	}
 	x.end.read = messages.ReadTail(contentType, e.tail)
-	switch c := x.converted; {
-	case c != nil && c.n == x.servedBy: // the tail is in the platform's framing
+	if c := x.converted; c != nil && c.n == x.servedBy { // the tail is in the platform's framing
 		x.end.read = c.ending
-	case x.lookFor(x.run.Last()) != "":
-		return ok // who converted it is gone
 	}
 	if x.end.read.StopReason == "refusal" {
 		ok.Kind = config.KindModeration // an answer like any other to the target's health

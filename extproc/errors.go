@@ -97,15 +97,14 @@ func serviceFailed() *reply {
 // target is only out for a while, else 400 (413) that says what stands in the
 // way. x.mu is held.
 func (s *Server) nothingUsable(x *exchange, now time.Time) *reply {
-	var waiting, fits int
+	var waiting, large int
 	var why []string
 	for _, p := range x.run.Plan.Places {
 		switch p.Skip {
 		case policy.SkipEjected, policy.SkipBusy, policy.SkipCredential, policy.SkipNotRendered:
 			waiting++
-		}
-		if limit := p.Entry.Target.Limits.Body; limit == 0 || x.run.Plan.Request.BodyBytes <= limit {
-			fits++
+		case policy.SkipTooLarge:
+			large++
 		}
 		why = append(why, p.Entry.Target.Name+" ("+string(p.Skip)+")")
 	}
@@ -116,7 +115,7 @@ func (s *Server) nothingUsable(x *exchange, now time.Time) *reply {
 		return refused(list)
 	}
 	text := "No target of the route can serve this request: " + strings.Join(why, ", ") + "."
-	if fits == 0 {
+	if large == len(x.run.Plan.Places) {
 		return rejected(http.StatusRequestEntityTooLarge, typeTooLarge, text)
 	}
 	return rejected(http.StatusBadRequest, typeInvalid, "model: "+text)

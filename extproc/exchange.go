@@ -251,9 +251,9 @@ func (h *held) translated() (status int, body []byte, changed bool) {
 	}
 	status, body, changed = messages.Translate(h.answer.Status, h.answer.ContentType, plain, h.readable())
 	if !changed {
-		body = h.body
+		return status, h.body, false
 	}
-	return status, body, changed
+	return status, withoutSecrets(body, h.secrets), true
 }
 
 // broken is what attempt a came to when its answer never reached the judge's

@@ -3,6 +3,7 @@ package extproc
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +15,13 @@ import (
 )
 
 const (
-	// fetchFilesFor is how long a plan waits for the files that its request names.
-	fetchFilesFor = 10 * time.Second
+	// planWaits is how long a plan waits for the files that its request names. One
+	// that takes longer is there for the next request.
+	planWaits = 2 * time.Second
+	// fetchFilesFor bounds a fetch.
+	fetchFilesFor = 30 * time.Second
+	// failedFor is how long a file that could not be had is not asked for again.
+	failedFor = 30 * time.Second
 	// maxFile is the largest file that is fetched; no platform takes more inline.
 	maxFile = 32 << 20
 	// fileCacheBytes is what the cache of files may take.
@@ -48,7 +54,7 @@ func (s *Server) filesOf(ctx context.Context, route *config.Route, facts *rewrit
 	if len(facts.Files) == 0 {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(ctx, fetchFilesFor)
+	ctx, stop := context.WithTimeout(ctx, planWaits)
 	defer stop()
 	var set fileSet
 	for _, e := range route.Chain {
@@ -107,6 +113,9 @@ func (f *fileSet) fit(x *exchange, t *config.Target, p *placement, change *rewri
 	return tooLarge
 }
 
+// imageTypes are those that every platform takes inline.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
 // file is one file as its owner gave it.
 type file struct {
 	mime string
@@ -119,7 +128,7 @@ func (f *file) as(kind string) (inlined, bool) {
 	if i := strings.IndexByte(media, ';'); i >= 0 {
 		media = strings.TrimSpace(media[:i])
 	}
-	image := strings.HasPrefix(media, "image/")
+	image := slices.Contains(imageTypes, media)
 	if image != (kind == "image") || (!image && media != "application/pdf") {
 		return inlined{}, false
 	}
@@ -145,11 +154,12 @@ type fileCache struct {
 	clients fileClients
 }
 
-// cached is one file, there once done is closed.
+// cached is one file, there once done is closed, or why it is not.
 type cached struct {
-	done chan struct{}
-	file *file
-	err  error
+	done  chan struct{}
+	file  *file
+	err   error
+	until time.Time // of an error; zero while it is fetched
 }
 
 // get returns a file, from the cache or its owner.
@@ -157,18 +167,18 @@ func (c *fileCache) get(ctx context.Context, s *Server, owner *config.Target, id
 	key := owner.Name + "\x00" + owner.Keys[0].Place() + "\x00" + id
 	c.mu.Lock()
 	have, ok := c.files[key]
+	if ok && !have.until.IsZero() && time.Now().After(have.until) {
+		ok = false
+	}
 	if !ok {
 		have = &cached{done: make(chan struct{})}
 		if c.files == nil {
 			c.files = map[string]*cached{}
 		}
 		c.files[key] = have
+		go c.fetch(s, owner, id, key, have)
 	}
 	c.mu.Unlock()
-	if !ok {
-		have.file, have.err = c.clients.fetch(ctx, s, owner, id)
-		c.fetched(key, have)
-	}
 	select {
 	case <-have.done:
 		return have.file, have.err
@@ -177,13 +187,17 @@ func (c *fileCache) get(ctx context.Context, s *Server, owner *config.Target, id
 	}
 }
 
-// fetched keeps what came, unless it is an error, and makes room.
-func (c *fileCache) fetched(key string, have *cached) {
+// fetch gets a file for whoever waits, keeps it, and makes room.
+func (c *fileCache) fetch(s *Server, owner *config.Target, id, key string, have *cached) {
+	ctx, stop := context.WithTimeout(context.Background(), fetchFilesFor)
+	defer stop()
+	have.file, have.err = c.clients.fetch(ctx, s, owner, id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(have.done)
+	c.forgetErrors()
 	if have.err != nil {
-		delete(c.files, key)
+		have.until = time.Now().Add(failedFor)
 		return
 	}
 	c.order = append(c.order, key)
@@ -194,4 +208,10 @@ func (c *fileCache) fetched(key string, have *cached) {
 		c.bytes -= len(c.files[oldest].file.text)
 		delete(c.files, oldest)
 	}
+}
+
+// forgetErrors drops those that are over. c.mu is held.
+func (c *fileCache) forgetErrors() {
+	now := time.Now()
+	maps.DeleteFunc(c.files, func(_ string, one *cached) bool { return !one.until.IsZero() && now.After(one.until) })
 }

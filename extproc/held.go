@@ -25,6 +25,7 @@ type held struct {
 	streaming bool // a 200 of events, held until its first content
 	parser    sse.Parser
 	conv      *conversion // the client gets the body in another form
+	secrets   []string    // of the attempt
 	body      []byte      // of an error, up to maxErrorBody
 	whole     bool        // the body is all here
 	size      int64       // bytes seen
@@ -261,9 +262,18 @@ func (h *held) readable() []byte {
 	return rewrite.Readable(h.header("content-encoding"), h.body, maxErrorBody)
 }
 
+// hide names what an error of this answer must not repeat in Crossdoor's words.
+func (h *held) hide(secrets []string) {
+	h.secrets = secrets
+	if h.conv != nil {
+		h.conv.secrets = secrets
+	}
+}
+
 func (h *held) failedWith(e messages.ErrorBody) {
 	h.answer.Envelope = envelopes[e.Envelope]
-	h.answer.ErrorType, h.answer.ErrorCode, h.answer.Message = e.Type, e.Code, e.Message
+	h.answer.ErrorType, h.answer.ErrorCode = e.Type, e.Code
+	h.answer.Message = string(withoutSecrets([]byte(e.Message), h.secrets))
 	h.answer.RetryDelay = e.RetryDelay
 }
 

@@ -87,6 +87,7 @@ func (j *judgeSession) open(req *wire.Request) bool {
 		return false
 	}
 	j.held = newHeld(req, x, a)
+	j.held.hide(j.s.secretsOf(x.target(a).Keys[a.Key]))
 	x.seen = seenAnswer{n: a.N, answer: j.held.answer}
 	x.seenRequestID(a, req)
 	if j.held.provider() {

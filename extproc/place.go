@@ -37,6 +37,7 @@ func (s *Server) placed(x *exchange, e *config.Entry, model, id string) placemen
 		p.refused = "model"
 		return p
 	}
+	p.path = signable(t, p.path)
 	p.host = rewrite.Host{
 		Platform: t.Platform, Hosting: string(t.Hosting), Model: platform.Canonical(model),
 		Crossing: model != x.facts.Model, Overrides: overrides(t, model),
@@ -51,6 +52,20 @@ func (s *Server) placed(x *exchange, e *config.Entry, model, id string) placemen
 		p.fit.Refused |= left
 	}
 	return p
+}
+
+// signable is a path whose signature cannot fail: of the query only the marker of
+// beta requests stays, since a platform may read any other in another way than it
+// was signed, and would blame the key.
+func signable(t *config.Target, path string) string {
+	bare, query, _ := strings.Cut(path, "?")
+	switch {
+	case t.Auth != config.AuthSigV4:
+		return path
+	case query == "beta=true":
+		return path
+	}
+	return bare
 }
 
 // fits tells the plan what entry e makes of the request, and keeps it. x.mu is

@@ -17,7 +17,7 @@ var (
 	}
 	billingTexts = []string{"credit balance is too low", "api usage limits"}
 	capTexts     = []string{"credit balance is too low", "api usage limits", "spend limit", "spending limit", "spend cap"}
-	modelTexts   = []string{"on-demand throughput", "end of life", "model identifier is invalid"}
+	modelTexts   = []string{"on-demand throughput", "end of life", "model identifier is invalid", "support counting tokens"}
 )
 
 // envelopes lists in whose words each platform writes its errors; the model's
