@@ -28,7 +28,7 @@ build: ## bin/crossdoor
 	go build -trimpath -o $(binary) ./cmd/crossdoor
 
 test: python-sdk ## every test with the race detector, against a real Envoy
-	$(with_envoy) go test -race -timeout 20m ./...
+	$(with_envoy) go test -race -timeout 24m ./...
 
 test-matrix: python-sdk ## the behaviour suite on every pinned Envoy, and docs/envoy-versions.md
 	$(PYTHON) test/matrix.py

@@ -14,7 +14,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -70,17 +69,18 @@ def main():
     render, serve, envoy = commands(sys.argv[1])
     if subprocess.run(show(render), stdout=subprocess.DEVNULL).returncode != 0:
         return 2
-    over = threading.Event()
+    stopping = []  # no threading.Event: a handler that sets it while it is waited for would wait for itself
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: over.set())
+        signal.signal(number, lambda number, _: stopping.append(number))
     # Sessions of their own: Ctrl-C is ours to pass on, once and in order.
     running = [subprocess.Popen(show(serve), start_new_session=True)]
     failed = not ready(ADMIN, running[0])
     try:
         if not failed:
             running.append(subprocess.Popen(show(envoy), start_new_session=True))
-        while not failed and not over.wait(0.2):
-            failed = any(p.poll() is not None for p in running)
+        while not failed and not stopping:
+            time.sleep(0.2)
+            failed = not stopping and any(p.poll() is not None for p in running)
         if failed:
             print("run.py: the service or Envoy ended, see above; are the ports free?", file=sys.stderr)
     finally:

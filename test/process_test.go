@@ -39,6 +39,7 @@ func startIn(dir, name string, env []string, bin string, args ...string) (*proce
 	p.cmd.Dir = dir
 	p.cmd.Env = slices.Concat([]string{raceAtExit}, os.Environ(), env)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	p.cmd.WaitDelay = 5 * time.Second // a program that is killed may leave others who hold its output
 	// A test binary that dies must not leave an Envoy behind.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
