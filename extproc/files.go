@@ -176,7 +176,7 @@ func (c *fileCache) get(ctx context.Context, s *Server, owner *config.Target, id
 			c.files = map[string]*cached{}
 		}
 		c.files[key] = have
-		go c.fetch(s, owner, id, key, have)
+		go c.fetch(s, owner, id, key, have) //nolint:gosec // it is for the next request, too
 	}
 	c.mu.Unlock()
 	select {
